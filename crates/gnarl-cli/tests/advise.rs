@@ -63,7 +63,7 @@ fn advise_refuses_too_few_labels() {
     .unwrap();
     let e = refusal(&["advise", "--data", dir.path().to_str().unwrap()]);
     assert!(
-        e.contains("2 labelled training and 1 validation items"),
+        e.contains("2 labelled training and 1 validation nodes"),
         "{e}"
     );
     let e = refusal(&["train", "--data", "karate"]);

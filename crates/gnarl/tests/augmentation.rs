@@ -304,10 +304,7 @@ fn augmentation_of_unusual_sets_stays_finite() {
         .fit(&no_validation, 5)
         .unwrap_err()
         .to_string();
-    assert_eq!(
-        e,
-        "influence: an influence on an empty set; there must be an item in it"
-    );
+    assert_eq!(e, "influence: the influence on an empty set is not defined");
 }
 
 /// Number of kept vectors, and accuracies on test and validation graphs.
@@ -557,7 +554,7 @@ fn trained() -> Trained {
         graphs,
         classes: &classes,
         mixed: &[],
-        anew: None,
+        epoch_graphs: None,
         mixup: None,
     };
     train_classifier(

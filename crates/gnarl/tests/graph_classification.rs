@@ -837,7 +837,7 @@ fn graphs_without_the_values_of_an_operator_are_refused() {
     let e = data.batch(&[1, 0, 1]).unwrap_err().to_string();
     assert_eq!(
         e,
-        "graph classification: graph 1 stands twice in a batch for a learned operator"
+        "graph classification: graph 1 is twice in a batch for a learned operator"
     );
     let e = GraphData::new(&odd, Backbone::PNA, &preparation(&odd, learned))
         .unwrap_err()

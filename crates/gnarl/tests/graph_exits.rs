@@ -184,7 +184,7 @@ fn a_stage_trains_like_a_plain_classifier() {
             graphs: &graphs[..140],
             classes: &classes[..140],
             mixed: &[],
-            anew: None,
+            epoch_graphs: None,
             mixup: None,
         };
         let val = Evaluation::new(data, &graphs[140..], &classes[140..]).unwrap();

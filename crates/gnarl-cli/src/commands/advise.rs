@@ -259,12 +259,12 @@ impl Report for AdviceReport {
         advice.tried.iter().for_each(|one| {
             table.add_row(cells(one));
         });
-        let items = items_of(advice.looks.task);
+        let items = items_of(advice.summary.task);
         let item = items.trim_end_matches('s');
         let mut text = format!(
             "{}{} on {}, evaluated on {} training and validation {items} by cross-validation in {} parts, {} fits each; test labels are not used.\n\
              Differences are paired by {item} (* marks more than two standard errors)\n{}\n",
-            output::render(&output::pairs(data_rows(&advice.looks))),
+            output::render(&output::pairs(data_rows(&advice.summary))),
             self.backbone,
             self.data,
             count(advice.evaluated_items as u64),

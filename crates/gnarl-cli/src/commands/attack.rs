@@ -851,7 +851,7 @@ impl AttackReport {
         let tested: Vec<f64> = self
             .runs
             .iter()
-            .filter_map(|r| r.defended?.trusted)
+            .filter_map(|r| r.defended?.tested_limit)
             .collect();
         let rejected = (!tested.is_empty()).then(|| tested.iter().filter(|&&t| t == 0.0).count());
         rows.extend(output::assumption_test(rejected, tested.len()).map(|line| ("  tested", line)));

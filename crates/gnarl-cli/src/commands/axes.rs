@@ -209,6 +209,7 @@ impl AxesReport {
             attacked,
             attacked_minus_plain,
             seconds,
+            ..
         } = match &combination.outcome {
             Outcome::Evaluated(evaluated) => evaluated,
             Outcome::Refused(why) => return vec![combination.name(), format!("- ({why})")],

@@ -39,6 +39,7 @@ pub struct GMixup {
 
 impl GMixup {
     /// Returns G-Mixup up to this share of the other class, with one copy for all epochs.
+    #[must_use]
     pub const fn new(max_lambda: f64) -> Self {
         Self {
             max_lambda,

@@ -58,6 +58,7 @@ pub struct GeoMix {
 
 impl GeoMix {
     /// Returns GeoMix up to this share of the other graph, with one copy for all epochs.
+    #[must_use]
     pub const fn new(max_lambda: f64) -> Self {
         Self {
             max_lambda,
@@ -99,14 +100,14 @@ impl GraphTransform for GeoMix {
 /// Returns the graph at this share of the geodesic.
 fn between(graph: &Graph, partner: &Graph, share: f64, rng: &mut Rng) -> Result<Graph> {
     if graph.weights().or(partner.weights()).is_some() {
-        let what = "a graph with weights on its edges; it makes edges that are there or not";
+        let what = "the graph has edge weights, and the interpolated graphs have none";
         return Err(Error::argument(GeoMix::NAME, what));
     }
     let width = |graph: &Graph| graph.features().map(Features::num_cols);
     if width(graph) != width(partner) {
         return Err(Error::argument(
             GeoMix::NAME,
-            "two graphs whose nodes do not carry the same features",
+            "two graphs with different feature columns",
         ));
     }
     let mixed = |own: f64, other: f64| (1.0 - share) * own + share * other;
@@ -397,17 +398,14 @@ mod tests {
         let e = between(&plain, &numbered(plain.clone(), true), 0.5, &mut rng(1))
             .unwrap_err()
             .to_string();
-        assert_eq!(
-            e,
-            "geomix: two graphs whose nodes do not carry the same features"
-        );
+        assert_eq!(e, "geomix: two graphs with different feature columns");
         let weighted = Graph::from_weighted_edges(2, [(0, 1, 2.5)]).unwrap().0;
         let e = between(&plain, &weighted, 0.5, &mut rng(1))
             .unwrap_err()
             .to_string();
         assert_eq!(
             e,
-            "geomix: a graph with weights on its edges; it makes edges that are there or not"
+            "geomix: the graph has edge weights, and the interpolated graphs have none"
         );
     }
 }

@@ -64,7 +64,7 @@ impl Graphon {
         let chances = values.iter().all(|p| (0.0..=1.0).contains(p));
         if cells == 0 || values.len() != cells * cells || !chances || !symmetric() {
             let what = format!(
-                "{} values for {cells} cells a side; a symmetric matrix of chances is needed",
+                "{} values for {cells} cells a side; a symmetric matrix of probabilities is needed",
                 values.len()
             );
             return Err(Error::argument("graphon", what));
@@ -121,6 +121,7 @@ impl Graphon {
     }
 
     /// Returns `(1 - share) · self + share · other`, on the finer grid of the two.
+    #[must_use]
     pub fn mixed(&self, other: &Graphon, share: f64) -> Self {
         let cells = self.cells.max(other.cells);
         let middle = |k: usize| (k as f64 + 0.5) / cells as f64;

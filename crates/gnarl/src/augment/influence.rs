@@ -98,13 +98,13 @@ impl HeadInfluence {
         if !(decay > 0.0 && decay.is_finite()) {
             return Err(Error::argument(
                 OP,
-                format!("a decay of {decay}; it must be above 0 for a single minimum"),
+                format!("weight decay must be > 0 for a unique minimum (got {decay})"),
             ));
         }
         let num_weights = num_classes * (latent_dim + 1);
         if num_weights > MOST_WEIGHTS {
             let what = format!(
-                "a head of {num_weights} weights; the matrix of their second derivatives is too large above {MOST_WEIGHTS}: take fewer columns, or go through the network, which writes none down"
+                "a head of {num_weights} weights; the matrix of their second derivatives is too large above {MOST_WEIGHTS}: take fewer columns, or influence-layers network, which stores none"
             );
             return Err(Error::argument(OP, what));
         }
@@ -286,7 +286,7 @@ impl HeadInfluence {
         if set.classes.is_empty() {
             return Err(Error::argument(
                 OP,
-                "an influence on an empty set; there must be an item in it",
+                "the influence on an empty set is not defined",
             ));
         }
         let gradient = self.mean_gradient(set);
@@ -446,7 +446,7 @@ pub fn select(influence: &[f64], share: f64) -> Result<Vec<u32>> {
     if !(0.0..=1.0).contains(&share) {
         return Err(Error::argument(
             "selection",
-            format!("a share of {share} candidates; it must lie in 0 to 1"),
+            format!("share of candidates must be in [0, 1] (got {share})"),
         ));
     }
     let mut order: Vec<u32> = (0..influence.len() as u32).collect();
@@ -711,7 +711,7 @@ mod tests {
         let e = select(&[1.0], 1.5).unwrap_err().to_string();
         assert_eq!(
             e,
-            "selection: a share of 1.5 candidates; it must lie in 0 to 1"
+            "selection: share of candidates must be in [0, 1] (got 1.5)"
         );
 
         let set = clouds(10, 2, 0);
@@ -740,7 +740,7 @@ mod tests {
         let e = |r: Result<Direction>| r.unwrap_err().to_string();
         assert_eq!(
             e(head.direction(labelled(&none))),
-            "influence: an influence on an empty set; there must be an item in it"
+            "influence: the influence on an empty set is not defined"
         );
         let e = |train: &(DenseMatrix<f64>, Vec<u32>), decay| {
             HeadInfluence::new(labelled(train), 2, decay)
@@ -750,7 +750,7 @@ mod tests {
         assert_eq!(e(&none, DECAY), "influence: there are no training vectors");
         assert_eq!(
             e(&set, 0.0),
-            "influence: a decay of 0; it must be above 0 for a single minimum"
+            "influence: weight decay must be > 0 for a unique minimum (got 0)"
         );
         assert_eq!(
             e(&(set.0.clone(), vec![7; 10]), DECAY),

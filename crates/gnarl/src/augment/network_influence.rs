@@ -156,7 +156,7 @@ impl<'a> NetworkInfluence<'a> {
     pub fn direction(&self, batches: &[Batch], classes: &[u32]) -> Result<NetworkDirection> {
         let refuse = |what: &str| Err(gnarl_graph::Error::argument("influence", what));
         if classes.is_empty() {
-            return refuse("an influence on an empty set; there must be an item in it");
+            return refuse("the influence on an empty set is not defined");
         }
         let rhs = self.gradient(batches, classes)?;
         let found = conjugate_gradients(|v| self.product(v), &rhs, CG)?;

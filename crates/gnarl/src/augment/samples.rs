@@ -5,7 +5,6 @@ use rand::RngExt;
 
 gnarl_graph::named! {
     /// Number of added vectors of each class: sampled from its density, or repeated in the control.
-    #[non_exhaustive]
     pub enum Samples as "number of samples" {
         /// As many as the class has, as in the paper; the control repeats none.
         AsMany = "as-many",

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 /// Transforms a graph into another graph of the same class. Features and labels stay with the nodes
 /// ([`Graph::subgraph`], [`Graph::remove_edges`] and [`Graph::add_edges`] keep them). So do the
-/// one-hot degrees of nodes without features, unless nodes are [described
-/// anew](Self::recomputes_degrees).
+/// one-hot degrees of nodes without features, unless [degrees are
+/// recomputed](Self::recomputes_degrees).
 pub trait GraphTransform: std::fmt::Debug + Send + Sync {
     /// Returns the new graph. All randomness comes from `rng`.
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph>;
@@ -167,7 +167,6 @@ pub fn transform_in_place(
 
 gnarl_graph::named! {
     /// Schedule of the augmented copies.
-    #[non_exhaustive]
     pub enum Copies as "copies" {
         /// One copy for all epochs, next to its training graph.
         Fixed = "fixed",

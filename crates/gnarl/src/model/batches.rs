@@ -204,7 +204,7 @@ pub struct TrainingSet<'a> {
     pub mixed: &'a [MixedIn],
     /// Makes the training graphs of an epoch (counted from 1), if the augmentation changes them in
     /// every epoch. The graphs keep their number, order and classes.
-    pub anew: Option<&'a (dyn Fn(usize) -> Result<EpochGraphs> + Sync)>,
+    pub epoch_graphs: Option<&'a (dyn Fn(usize) -> Result<EpochGraphs> + Sync)>,
     /// Mixing of latent vectors in every step, if the augmentation mixes them.
     pub mixup: Option<ManifoldMixup>,
 }
@@ -419,7 +419,7 @@ impl TrainingTask for Graphs<'_> {
         } else if self.order.is_empty() {
             self.order = shuffled(count, self.seed, FIRST_EPOCH);
         }
-        if let Some(make) = self.on.anew {
+        if let Some(make) = self.on.epoch_graphs {
             self.fresh = Some(make(epoch)?);
         } else if steps == 1 && self.whole.is_none() {
             let parts = self
@@ -665,16 +665,43 @@ mod tests {
     use gnarl_nn::operator::OperatorChoice;
     use gnarl_nn::weights::{Orthonormal, WeightsChoice};
 
-    /// The gradients of a step in parts equal the gradients of all its graphs in one tape.
-    #[test]
-    fn parts_of_a_step_descend_as_the_whole_does() {
-        // Three parts: ordinary graphs, graphs without nodes, and one graph.
+    /// Three parts: ordinary graphs, graphs without nodes, and one graph.
+    fn parts() -> Vec<Graph> {
         let nodes = |i: usize| if (64..128).contains(&i) { 0 } else { 4 + i % 9 };
         let graph = |i: usize| match nodes(i) {
             0 => Graph::empty(0).unwrap(),
             n => generate::erdos_renyi(n, 0.4, i as u64).unwrap(),
         };
-        let graphs: Vec<Graph> = (0..129).map(graph).collect();
+        (0..129).map(graph).collect()
+    }
+
+    fn config(backbone: Backbone, batch_norm: bool, weights: WeightsChoice) -> NetworkConfig {
+        NetworkConfig {
+            hidden: 7,
+            dropout: 0.0,
+            weights,
+            readout: Readout::Sum,
+            head_dropout: 0.5,
+            ..NetworkConfig::new(backbone.where_taken("batch-norm", batch_norm))
+        }
+    }
+
+    fn assert_same_gradients(params: &Params, found: &GradStore, expected: &GradStore) {
+        let values = |gradients: &GradStore, var: &Var| {
+            let gradient = gradients.get(var).unwrap().flatten_all().unwrap();
+            gradient.to_vec1::<f32>().unwrap()
+        };
+        let all = params.list().iter();
+        for p in all.filter(|p| expected.get(&p.var).is_some()) {
+            let (found, expected) = (values(found, &p.var), values(expected, &p.var));
+            gnarl_nn::testing::assert_close(&found, &expected, 1e-4, &p.name);
+        }
+    }
+
+    /// The gradients of a step in parts equal the gradients of all its graphs in one tape.
+    #[test]
+    fn parts_of_a_step_descend_as_the_whole_does() {
+        let graphs = parts();
         let (ids, classes): (Vec<u32>, Vec<u32>) = (0..129).map(|i| (i, i % 3)).unzip();
         let (operator, features) = (OperatorChoice::Usual, Scaler::AsLoaded);
         let preparation = GraphPreparation {
@@ -693,77 +720,42 @@ mod tests {
             (Backbone::GIN, true, free),
         ] {
             let data = GraphData::new(&graphs, backbone, &preparation).unwrap();
-            let network = NetworkConfig {
-                hidden: 7,
-                dropout: 0.0,
-                weights,
-                ..NetworkConfig::new(backbone.where_taken("batch-norm", batch_norm))
-            };
-            let config = NetworkConfig {
-                readout: Readout::Sum,
-                head_dropout: 0.5,
-                ..network
-            };
-            let classifier = &GraphClassifier::new(
-                &config,
-                &gnarl_nn::networks::Shape::new(data.in_dim(), 3, 0.0),
-                1,
-            )
-            .unwrap();
-            let validate_on = &Evaluation::new(&data, &ids[..4], &classes[..4]).unwrap();
-            let on = &TrainingSet {
-                data: &data,
-                graphs: &ids,
-                classes: &classes,
-                mixed: &[],
-                anew: None,
-                mixup: None,
-            };
-            let (batch_size, order) = (129, ids.clone());
+            let shape = gnarl_nn::networks::Shape::new(data.in_dim(), 3, 0.0);
+            let config = config(backbone, batch_norm, weights);
+            let classifier = &GraphClassifier::new(&config, &shape, 1).unwrap();
             let task = Graphs {
                 model: classifier,
-                on,
-                validate_on,
-                batch_size,
+                on: &TrainingSet {
+                    data: &data,
+                    graphs: &ids,
+                    classes: &classes,
+                    mixed: &[],
+                    epoch_graphs: None,
+                    mixup: None,
+                },
+                validate_on: &Evaluation::new(&data, &ids[..4], &classes[..4]).unwrap(),
+                batch_size: 129,
                 weights: None,
                 seed: 1,
                 epoch: 1,
-                order,
+                order: ids.clone(),
                 fresh: None,
                 whole: None,
             };
             let weights = classifier.params().weights().unwrap();
             let pass = Pass::training(&weights, 3);
-            assert_eq!(
-                task.latents(0, &weights, &pass).unwrap().len(),
-                if batch_norm { 1 } else { 3 }
-            );
-            let (loss, grads) = task.descend(0, &pass).unwrap();
-            let whole = classifier
-                .latent(&data.batch(&ids).unwrap(), &pass)
-                .unwrap();
-            let (expected, at_once) =
-                gradients(task.loss(0, &whole, &pass).unwrap(), &pass).unwrap();
+            let num_parts = task.latents(0, &weights, &pass).unwrap().len();
+            assert_eq!(num_parts, if batch_norm { 1 } else { 3 });
+            let (loss, found) = task.descend(0, &pass).unwrap();
+            let batch = data.batch(&ids).unwrap();
+            let whole = classifier.latent(&batch, &pass).unwrap();
+            let whole_loss = task.loss(0, &whole, &pass).unwrap();
+            let (whole_loss, expected) = gradients(whole_loss, &pass).unwrap();
             assert!(
-                (loss - expected).abs() < 1e-5 * expected,
-                "{backbone}: {loss}, not {expected}"
+                (loss - whole_loss).abs() < 1e-5 * whole_loss,
+                "{backbone}: {loss}, not {whole_loss}"
             );
-            for p in classifier
-                .params()
-                .list()
-                .iter()
-                .filter(|p| at_once.get(&p.var).is_some())
-            {
-                let values = |g: &GradStore| {
-                    g.get(&p.var)
-                        .unwrap()
-                        .flatten_all()
-                        .unwrap()
-                        .to_vec1::<f32>()
-                        .unwrap()
-                };
-                gnarl_nn::testing::assert_close(&values(&grads), &values(&at_once), 1e-4, &p.name);
-            }
+            assert_same_gradients(classifier.params(), &found, &expected);
         }
     }
 }

@@ -38,7 +38,7 @@ named! {
         /// Each training node or graph has one class.
         WholeClasses = "an augmentation that does not mix classes",
         /// The whole model is trained on the training data.
-        OneTraining = "an augmentation that does not train the head again",
+        OneTraining = "an augmentation that does not retrain the head",
         /// One forward pass predicts.
         PlainInference = "plain inference",
         /// Graphs are used as they are.
@@ -92,6 +92,7 @@ impl Need {
 
 impl Provided {
     /// Returns the sets of a model for a task.
+    #[must_use]
     pub fn of(model: &Model, task: Task) -> Self {
         let exits = model.depth.exits();
         let augment = model.augment.method();

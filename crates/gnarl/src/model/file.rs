@@ -155,7 +155,7 @@ impl Description {
         self.scaler.check(self.in_dim)?;
         if plan.features != self.scaler.scaling() {
             return Err(wrong(format!(
-                "features are {}, and what is stored is {}",
+                "features are {}, and the stored scaling is {}",
                 plan.features,
                 self.scaler.scaling()
             )));

@@ -299,7 +299,7 @@ impl Fitted {
     fn prepared_set(&self, set: &GraphSet) -> Result<(Vec<Graph>, GraphData)> {
         let refuse = |what: String| Err(GraphError::argument("predict", what));
         let Some(node_features) = self.inputs.node_features else {
-            return refuse("the model does not say where node features come from".into());
+            return refuse("the source of the model's node features is missing".into());
         };
         if let (NodeFeatures::Own, Some(i)) = (
             node_features,
@@ -376,9 +376,12 @@ impl Fitted {
             (_, Learned::Exits(_) | Learned::GraphExits(_)) => refuse(
                 "a model with exits has a representation at each of them; take one of a fixed depth",
             ),
-            _ => refuse(
-                "the model is for nodes of one graph and this is a set, or the other way round",
-            ),
+            (Content::Graph(_), Learned::Graphs(_)) => {
+                refuse("the model classifies graphs of a set, and this is one graph")
+            }
+            (Content::Graphs(_), Learned::Network(_)) => {
+                refuse("the model classifies the nodes of one graph, and this is a set")
+            }
         }
     }
 
@@ -550,7 +553,7 @@ impl Fitted {
     pub fn accuracy(&self, data: &Dataset, part: Part) -> Result<f64> {
         let Some(content) = self.recognised(data) else {
             let what = format!(
-                "{} is not what the model was trained on ({}): none of its items is known to be held out",
+                "{} is not what the model was trained on ({}): none of its nodes or graphs is known to be held out",
                 data.name, self.trained_on.dataset
             );
             return Err(GraphError::argument("accuracy", what));
@@ -561,7 +564,7 @@ impl Fitted {
             .ok_or_else(|| {
                 GraphError::argument(
                     "accuracy",
-                    format!("no {part} item of {} has a label", data.name),
+                    format!("no {part} node or graph of {} has a label", data.name),
                 )
             })
     }

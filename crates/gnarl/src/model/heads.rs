@@ -126,7 +126,7 @@ impl<'a> TrainedNodes<'a> {
     /// Returns the nodes' vectors in the current state of the network.
     pub fn new(network: &'a Network, problem: &Problem<'a>) -> Result<Self> {
         let Some(head) = network.head() else {
-            return Err(refused("the network has no head to be trained again"));
+            return Err(refused("the network has no head to retrain"));
         };
         let latent = network.latent(problem.propagation, problem.input)?;
         Ok(Self {

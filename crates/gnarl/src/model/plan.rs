@@ -436,9 +436,8 @@ fn check_settings(model: &Model, task: Task) -> Result<()> {
     let has_head = model.backbone.has_head(model.weights.is_unconstrained());
     if trains_head && model.network.head == Some(false) && !has_head {
         let (backbone, augment, weights) = (model.backbone, model.augment, model.weights);
-        let why = format!(
-            "{augment} trains it again, and {backbone} with {weights} weights has no other"
-        );
+        let why =
+            format!("{augment} retrains it, and {backbone} with {weights} weights has no other");
         return Err(Error::unsupported("head", why));
     }
     Ok(())

@@ -90,7 +90,7 @@ fn by_name<S: serde::Serializer>(
 }
 
 /// Returns the error of a graph without labels to learn from.
-pub(super) fn no_labels() -> Error {
+pub(in crate::model) fn no_labels() -> Error {
     let what = "the graph has no labels to learn from";
     Error::missing("fit", what, "take a graph with labels")
 }

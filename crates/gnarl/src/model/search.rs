@@ -136,7 +136,7 @@ impl Search<'_> {
             return Ok(());
         }
         let setting = self.setting;
-        let what = "auto needs validation items, and there are none";
+        let what = "auto needs validation nodes or graphs, and there are none";
         Err(GraphError::missing(setting, what, "name a value"))
     }
 

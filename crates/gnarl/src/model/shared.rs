@@ -229,7 +229,7 @@ impl SharedTraining {
 
     /// Restores a [`state`](Self::state), of this worker or another one.
     pub fn restore(&mut self, values: &[f32], rates: &[f64]) -> Result<()> {
-        let wrong = || refused("the state is that of another model");
+        let wrong = || refused("the state belongs to another model");
         let mut left = values;
         let mut take = |count: usize| -> Result<Vec<f32>> {
             let (some, rest) = left.split_at_checked(count).ok_or_else(wrong)?;

@@ -76,6 +76,7 @@ pub struct Model {
 impl Model {
     /// A plain model: the operator of the network's paper, one depth, unconstrained weights, one
     /// forward pass, no augmentation.
+    #[must_use]
     pub fn new(backbone: impl Into<Backbone>) -> Self {
         Self {
             backbone: backbone.into(),
@@ -287,6 +288,7 @@ pub struct Section {
 
 impl Section {
     /// Returns the section of a list of choices; `axis` is the option that makes the choice.
+    #[must_use]
     pub fn of_axis(axis: &'static str, title: &'static str, list: &'static [Listed]) -> Self {
         let name = |entry: &Listed| (entry.name.to_string(), entry.about);
         Self {

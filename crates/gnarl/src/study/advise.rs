@@ -134,7 +134,6 @@ pub struct TriedChoice {
 /// The result of a choice.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Outcome {
     /// The accuracy of the choice.
     #[serde(rename = "judged")]
@@ -497,7 +496,7 @@ impl Evaluator<'_> {
         if result.unfinished > 0 {
             return Err(GraphError::argument(
                 "advise",
-                "stopped before its fits were done",
+                "stopped before all fits were finished",
             ));
         }
         self.shares(&result)
@@ -593,7 +592,7 @@ fn held_back(labels: &Labels, split: &Split, seed: u64) -> Result<Vec<Split>> {
     let (train, val) = (labelled(split.train()), labelled(split.val()));
     if train.is_empty() || val.len() < 2 {
         let what = format!(
-            "{} labelled training and {} validation items; at least 1 and 2 are needed to try anything on",
+            "{} labelled training and {} validation nodes or graphs; at least 1 and 2 are needed",
             train.len(),
             val.len()
         );
@@ -677,7 +676,7 @@ mod tests {
         let split = Split::new("s", vec![0], vec![1], vec![2]).unwrap();
         let error = held_back(&labels, &split, 0).unwrap_err().to_string();
         assert!(
-            error.contains("1 labelled training and 1 validation items"),
+            error.contains("1 labelled training and 1 validation nodes"),
             "{error}"
         );
     }

@@ -169,7 +169,6 @@ fn name(switched: &[Switched]) -> String {
 /// The result of a combination.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Outcome {
     /// Accuracies on the test nodes or graphs.
     #[serde(rename = "judged")]
@@ -565,7 +564,7 @@ fn refused(what: &str) -> Error {
 }
 
 fn unfinished() -> Error {
-    refused("stopped before its runs were done")
+    refused("stopped before all runs were finished")
 }
 
 fn no_attack() -> Error {

@@ -82,6 +82,7 @@ const BINS: usize = 10;
 
 impl Calibration {
     /// Computes the calibration from the confidence and the correctness of each prediction.
+    #[must_use]
     pub fn of(predictions: impl IntoIterator<Item = (f32, bool)>) -> Self {
         let mut sums = [(0usize, 0.0, 0usize); BINS];
         for (confidence, correct) in predictions {

@@ -197,7 +197,7 @@ pub fn without_inputs(inference: Inference) -> Result<FittedInference> {
         .fit_to(&NoModel, CleanInputs::Graphs(&[]))
         .map_err(|_| {
             let what = format!(
-                "{} learns what clean inputs look like: hand over the graph that the model was trained on",
+                "{} is fitted to clean inputs: pass the graph that the model was trained on",
                 inference.name()
             );
             Error::argument("inference", what)
@@ -329,7 +329,7 @@ mod tests {
     fn rules_that_learn_need_inputs() {
         assert!(without_inputs(RobustCrf::default().into()).is_ok());
         let e = without_inputs(CleanCrf::default().into()).unwrap_err();
-        let expected = "inference: clean-crf learns what clean inputs look like";
+        let expected = "inference: clean-crf is fitted to clean inputs";
         assert!(e.to_string().starts_with(expected), "{e}");
     }
 }

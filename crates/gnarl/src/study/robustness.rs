@@ -3,16 +3,17 @@
 //! graphs, the regions lie around each of the test graphs.
 //!
 //! ```
+//! use gnarl::graph::generate::{CsbmConfig, csbm};
 //! use gnarl::perturb::{Ball, Norm, Sampler};
 //! use gnarl::prelude::*;
 //! use gnarl::robustness::{Region, Settings};
 //! use gnarl::study::robustness::{RobustnessCallbacks, RobustnessStudy};
-//! let karate = Dataset::load("karate")?.benchmark(0, 1)?;
+//! let data = Dataset::from_graph("blocks", csbm(&CsbmConfig::default(), 0)?);
 //! let model = Model::new(Backbone::GCN).epochs(20);
 //! let region = Region::Features(Ball::new(Norm::L2, 0.1, Sampler::Exact)?);
 //! let settings = Settings { region, samples: 20, sigmas: vec![0.05], seed: 0 };
 //! let study = RobustnessStudy::new(model, [settings]);
-//! let found = study.run(&karate, &RobustnessCallbacks::quiet())?;
+//! let found = study.run(&data.benchmark(0, 1)?, &RobustnessCallbacks::quiet())?;
 //! println!("mean distance {:.3}", found.curve[0].pooled.mean);
 //! # Ok::<(), gnarl_graph::Error>(())
 //! ```
@@ -319,8 +320,8 @@ fn bounds_of<'a>(
 ) -> Result<(&'a WhiteBox, Bounds)> {
     let refuse = |what: &str| Err(Error::unsupported("bounds", what));
     match (is_plain, model.white_box()) {
-        (false, _) => refuse("they are for a plain forward pass, not for another inference"),
-        (true, None) => refuse("they are for plain networks of gnarl, without exits and defences"),
+        (false, _) => refuse("they hold for a plain forward pass, not for another inference rule"),
+        (true, None) => refuse("they hold for plain networks of gnarl, without exits and defences"),
         (true, Some(network)) => Ok((network, Bounds::new(network, graph)?)),
     }
 }

@@ -203,6 +203,7 @@ impl Speed {
 
 impl ScalePlan {
     /// Computes memory and time of a size at this speed, alone and with these numbers of workers.
+    #[must_use]
     pub fn new(size: Size, speed: Speed, workers: &[usize]) -> Self {
         let whole = TrainingCost {
             bytes: size.whole_bytes(),

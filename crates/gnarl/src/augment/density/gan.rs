@@ -222,7 +222,7 @@ impl Generator {
         let seen: f64 = self.deviation.iter().map(|s| s * s).sum();
         (sampled < COLLAPSED_BELOW * seen).then(|| {
             format!(
-                "the generator collapsed: its draws have {:.3} of the variance of the vectors",
+                "the generator collapsed: its samples have {:.3} of the variance of the vectors",
                 sampled / seen
             )
         })
@@ -418,7 +418,7 @@ mod tests {
         let said = dead.collapse(&mut stream(1, "generator test", 1)).unwrap();
         assert_eq!(
             said,
-            "the generator collapsed: its draws have 0.000 of the variance of the vectors"
+            "the generator collapsed: its samples have 0.000 of the variance of the vectors"
         );
         let one = DenseMatrix::new(1, 2, vec![1.0, 2.0]).unwrap();
         assert_eq!(

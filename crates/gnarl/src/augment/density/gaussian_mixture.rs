@@ -40,6 +40,7 @@ pub struct MixtureSettings {
 impl MixtureSettings {
     /// Returns settings with this number of components, and scikit-learn's 100 iterations,
     /// tolerance of 1e-3 and λ of 1e-6.
+    #[must_use]
     pub fn new(components: usize) -> Self {
         Self {
             components,
@@ -126,7 +127,9 @@ impl GaussianMixture {
         if clusters.len() != n || clusters.iter().any(|&c| c as usize >= count) {
             return Err(Error::argument(
                 OP,
-                format!("a start in {count} clusters needs one of them for each of {n} points"),
+                format!(
+                    "an initialisation by {count} clusters needs the cluster of each of {n} points"
+                ),
             ));
         }
         let mut shares = vec![0f64; n * count];
@@ -596,7 +599,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            e.contains("a start in 1 clusters needs one of them for each of 1 points"),
+            e.contains("an initialisation by 1 clusters needs the cluster of each of 1 points"),
             "{e}"
         );
     }

@@ -71,6 +71,7 @@ impl Density {
     }
 
     /// Returns the density with another number of components, if it has components.
+    #[must_use]
     pub fn with_components(self, components: Components) -> Self {
         match self {
             Density::Mixture(_) => Mixture { components }.into(),

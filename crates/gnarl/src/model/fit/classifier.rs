@@ -33,7 +33,7 @@ pub(super) fn fit(
         graphs: &graphs,
         classes: &classes,
         mixed: &[],
-        anew: None,
+        epoch_graphs: None,
         mixup: plan.model.augment.method().mixup(),
     };
     match plan.model.depth.exits() {

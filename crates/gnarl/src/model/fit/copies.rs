@@ -63,7 +63,7 @@ struct CopyMaker<'a> {
 }
 
 impl CopyMaker<'_> {
-    /// Calls a training on copies that are made once, or anew for every epoch.
+    /// Calls a training on copies that are made once, or for every epoch.
     fn train_on<T>(
         &self,
         on: &TrainingSet<'_>,
@@ -74,17 +74,18 @@ impl CopyMaker<'_> {
         let graphs: Vec<u32> = (0..classes.len() as u32).collect();
         let EpochGraphs { data, mixed } = &self.make(0)?;
         let make = |epoch: usize| self.make(epoch);
-        let anew: Option<&(dyn Fn(usize) -> Result<EpochGraphs> + Sync)> = if self.keeps_originals {
-            None
-        } else {
-            Some(&make)
-        };
+        let epoch_graphs: Option<&(dyn Fn(usize) -> Result<EpochGraphs> + Sync)> =
+            if self.keeps_originals {
+                None
+            } else {
+                Some(&make)
+            };
         train(&TrainingSet {
             data,
             graphs: &graphs,
             classes: &classes,
             mixed,
-            anew,
+            epoch_graphs,
             mixup: on.mixup,
         })
     }
@@ -114,7 +115,7 @@ impl CopyMaker<'_> {
         // The graphs themselves were prepared before, so a failure here is a failure of a copy.
         let of_copies = |e: Error| {
             let augment = self.plan.model.augment;
-            Error::setting("augment", format!("of copies by {augment}: {e}"))
+            Error::setting("augment", format!("copies by {augment} failed: {e}"))
         };
         let data = GraphData::new(&graphs, self.plan.network.backbone, &self.preparation)
             .map_err(of_copies)?;

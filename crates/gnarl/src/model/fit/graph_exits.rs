@@ -174,8 +174,8 @@ impl Stages<'_> {
                 frozen_val.as_ref().unwrap_or(on.prepared.data())
             };
             let validate_on = Evaluation::new(val_data, &val, &val_classes)?;
-            let anew = |epoch: usize| -> Result<EpochGraphs> {
-                let Some(make) = train_on.anew else {
+            let epoch_graphs = |epoch: usize| -> Result<EpochGraphs> {
+                let Some(make) = train_on.epoch_graphs else {
                     return Err(internal("no augmentation makes the graphs of an epoch"));
                 };
                 let mut fresh = make(epoch)?;
@@ -184,12 +184,12 @@ impl Stages<'_> {
                 }
                 Ok(fresh)
             };
-            let anew = train_on
-                .anew
-                .map(|_| &anew as &(dyn Fn(usize) -> Result<EpochGraphs> + Sync));
+            let epoch_graphs = train_on
+                .epoch_graphs
+                .map(|_| &epoch_graphs as &(dyn Fn(usize) -> Result<EpochGraphs> + Sync));
             let stage = TrainingSet {
                 data,
-                anew,
+                epoch_graphs,
                 ..*train_on
             };
             let seed = mix(seed ^ mix(t as u64));

@@ -57,7 +57,6 @@ pub struct Cell {
 /// The result of a model at a budget.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "kebab-case", untagged)]
-#[non_exhaustive]
 pub enum Outcome {
     /// The model was evaluated.
     Evaluated {

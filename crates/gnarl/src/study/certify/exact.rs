@@ -78,7 +78,7 @@ impl Method for Exact {
             Threat::Remove => "removed",
             Threat::Add => "added",
         };
-        format!("exact: so many edges {what} at every node")
+        format!("exact: at most this number of edges {what} at every node")
     }
 
     fn on_nodes(&self, nodes: &Nodes<'_>, _: &CertifyInput<'_>) -> Result<Option<Series>> {

@@ -138,12 +138,12 @@ impl Method for Lipschitz {
                 Target::Edges => "edges",
                 Target::Features | Target::Both => "binary features",
             };
-            return format!("lipschitz: so many {what} flipped, anywhere");
+            return format!("lipschitz: at most this number of {what} flipped in the graph");
         }
         let whose = match self.scope {
-            Scope::One => "of one node, whichever, moved",
-            Scope::Every => "of every node moved, each",
-            Scope::Total => "of all nodes together moved",
+            Scope::One => "of any one node change",
+            Scope::Every => "of every node change, each",
+            Scope::Total => "of all nodes together change",
         };
         let norm = self.norm;
         format!("lipschitz: features {whose} by less than the radius (L{norm})")

@@ -163,11 +163,13 @@ impl Certificate {
     }
 
     /// The certificate with open settings filled in for a threat model.
+    #[must_use]
     pub fn filled(&self, threat: ThreatModel) -> Self {
         self.method().filled(threat).unwrap_or(*self)
     }
 
     /// The certificate as it is shown next to others in one table.
+    #[must_use]
     pub fn side_by_side(&self, threat: ThreatModel) -> Self {
         self.method().side_by_side(threat).unwrap_or(*self)
     }

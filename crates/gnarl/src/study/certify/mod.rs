@@ -16,12 +16,13 @@
 //! [`Certificate`].
 //!
 //! ```
+//! use gnarl::graph::generate::{CsbmConfig, csbm};
 //! use gnarl::prelude::*;
 //! use gnarl::study::certify::{CertifyCallbacks, CertifyStudy, Lipschitz, Target};
-//! let karate = Dataset::load("karate")?.benchmark(0, 1)?;
+//! let data = Dataset::from_graph("blocks", csbm(&CsbmConfig::default(), 0)?);
 //! let model = Model::new(Backbone::GCN).weights(Orthonormal::default()).epochs(20);
 //! let study = CertifyStudy::new(model, Target::Features, [Lipschitz::default()]);
-//! let found = study.run(&karate, &CertifyCallbacks::quiet())?;
+//! let found = study.run(&data.benchmark(0, 1)?, &CertifyCallbacks::quiet())?;
 //! for row in &found.certificates[0].certified {
 //!     println!("{:?}: {:.0} % certified", row.radius, 100.0 * row.share);
 //! }
@@ -476,7 +477,7 @@ pub fn check_any(certificate: &Certificate) -> gnarl_graph::Result<()> {
         return Ok(());
     }
     let others = Certificate::names_of(|other| other.method().requires().is_empty());
-    let what = format!("{certificate} looks into a network of gnarl's; {others} covers any model");
+    let what = format!("{certificate} needs a network of gnarl; {others} covers any model");
     Err(Error::unsupported("method", what))
 }
 

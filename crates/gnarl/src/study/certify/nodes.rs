@@ -31,7 +31,7 @@ pub struct Nodes<'a> {
 pub(super) fn no_network() -> gnarl_graph::Error {
     let covered = Certificate::names_of(|c| c.method().requires().is_empty());
     let what = format!(
-        "models with exits or a defence are covered by {covered} alone; the others look into a plain network"
+        "models with exits or a defence are covered by {covered} alone; the others need a plain network"
     );
     Error::unsupported("method", what)
 }

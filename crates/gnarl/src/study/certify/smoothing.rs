@@ -184,13 +184,13 @@ impl Method for Smoothing {
         let (samples, alpha, item) = (self.samples, self.alpha, threat.item());
         if let Some(sigma) = self.gaussian {
             return format!(
-                "smoothing: features of all nodes moved by less than the radius (Frobenius), standard deviation {sigma}, {samples} samples, alpha {alpha}"
+                "smoothing: features of all nodes change by less than the radius (Frobenius), standard deviation {sigma}, {samples} samples, alpha {alpha}"
             );
         }
         let what = match threat.target {
-            Target::Features => "r_add features added and r_delete deleted, anywhere",
-            Target::Edges => "r_add edges added and r_delete deleted, anywhere",
-            Target::Both => "features and edges flipped, anywhere",
+            Target::Features => "r_add features added and r_delete deleted in the graph",
+            Target::Edges => "r_add edges added and r_delete deleted in the graph",
+            Target::Both => "features and edges flipped in the graph",
         };
         let whose = if self.simultaneous {
             format!("for all test {item}s at once")

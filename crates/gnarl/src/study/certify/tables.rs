@@ -93,12 +93,12 @@ impl Items {
         if test.is_empty() {
             return Err(Error::argument(
                 "certify",
-                "there are no test items to certify",
+                "there are no test nodes or graphs to certify",
             ));
         }
         match test.iter().find(|&&item| item as usize >= truth.len()) {
             Some(item) => {
-                let what = format!("item {item}, and there are {}", truth.len());
+                let what = format!("node or graph {item}, and there are {}", truth.len());
                 Err(Error::argument("certify", what))
             }
             None => Ok(Self { test, truth }),

@@ -408,7 +408,7 @@ fn axes(
     // The models of the other rows are dropped: together they take more memory than the rest.
     let (mut first, mut rows): (Option<UnderAttacks>, Vec<Row>) = (None, Vec::new());
     for (axis, choice, study, switched) in &combinations {
-        let one = study.under(switched, &attacks, on, callbacks)?;
+        let one = study.under_attacks(switched, &attacks, on, callbacks)?;
         rows.push(row(axis, choice, &one, first.as_ref())?);
         first.get_or_insert(one);
         bar.inc(1);
