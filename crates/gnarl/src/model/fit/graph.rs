@@ -10,7 +10,7 @@ use super::node::OnGraph;
 use super::{Attempt, Ready, Run, Selection, node, once, refuse_idle_scaling, sampled};
 use crate::model::graph_data::Inputs;
 use crate::model::learned::Learned;
-use crate::model::report::no_labels;
+use crate::model::report::{no_labels, refused};
 use crate::model::search::{Rule, Search, Trial};
 use crate::model::{Fitted, Plan};
 use gnarl_nn::features::{FeatureKind, FeatureScaling, Scaler};

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use gnarl_data::Content;
 use gnarl_graph::random::mix;
-use gnarl_graph::{Graph, Labels, Result, Split};
+use gnarl_graph::{Error, Graph, Labels, Result, Split};
 
 use super::evaluation::{AttackAccuracy, predicted_classes};
 use super::refused;

@@ -1,7 +1,7 @@
 //! The attacked predictions with their true classes.
 
 use gnarl_graph::random::stream;
-use gnarl_graph::{DenseMatrix, Graph, Labels, Result, Split};
+use gnarl_graph::{DenseMatrix, Error, Graph, Labels, Result, Split};
 use rand::seq::index::sample;
 
 use super::refused;
