@@ -316,5 +316,5 @@ fn an_external_model_is_defended_and_its_failures_are_one_line() {
         "--time-limit",
         "0.5",
     ]);
-    assert!(line.contains("no answer within 500ms"), "{line}");
+    assert!(line.contains("no response within 500ms"), "{line}");
 }

@@ -238,7 +238,7 @@ fn checkpoints_of_another_training_are_refused() {
     ];
     text(&args);
     let refused = refusal(&args);
-    assert!(refused.contains("go on with --resume"), "{refused}");
+    assert!(refused.contains("continue with --resume"), "{refused}");
     let other = refusal(&[&args[..], &["--resume", "--seed", "9"]].concat());
-    assert!(other.contains("of another run"), "{other}");
+    assert!(other.contains("belong to another run"), "{other}");
 }

@@ -221,10 +221,7 @@ fn wrong_radii_are_refused_before_training() {
             &["--epsilon", "1,NaN"],
             "epsilon NaN must be a finite number of at least 0",
         ),
-        (
-            &["--epsilon", "1", "--samples", "0"],
-            "0 samples say nothing",
-        ),
+        (&["--epsilon", "1", "--samples", "0"], "at least 1 sample"),
         (
             &["--epsilon", "1", "--sigma", "0"],
             "sigma 0 must be a finite number above 0",

@@ -7,7 +7,7 @@ use gnarl_data::{Benchmark, Content};
 use gnarl_graph::random::stream;
 use gnarl_graph::{DenseMatrix, Features, Graph, Split, generate};
 use gnarl_nn::features::FeatureScaling;
-use gnarl_nn::networks::{Backbone, Network, NetworkConfig, Propagation, Shape, UsualOperator};
+use gnarl_nn::networks::{Backbone, DefaultOperator, Network, NetworkConfig, Propagation, Shape};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_nn::train::Callbacks;
 use gnarl_robust::attack::Attack;
@@ -80,7 +80,7 @@ fn model(backbone: Backbone) -> WhiteBox {
 }
 
 fn relaxed(graph: &Graph, backbone: Backbone, candidates: &[(u32, u32)]) -> Relaxed {
-    let UsualOperator::Classical(kind) = backbone.usual_operator() else {
+    let DefaultOperator::Classical(kind) = backbone.default_operator() else {
         panic!("{backbone} is not relaxable")
     };
     Relaxed::new(graph, kind, candidates).unwrap()

@@ -107,7 +107,7 @@ fn exit_l_is_a_plain_classifier_of_l_layers() {
             // Batches of two, with a batch without nodes among them.
             let found = head_scores(&exits, &data.batches(&all, 2).unwrap()).unwrap();
             assert_eq!(
-                (found.len(), exits.num_answers(), exits.max_depth()),
+                (found.len(), exits.num_outputs(), exits.max_depth()),
                 (4, 4, 3)
             );
             for (l, found) in found.iter().enumerate().skip(1) {

@@ -224,7 +224,7 @@ fn gradient_attacks_beat_noise_and_transfer() {
     };
     assert!(
         on_bare(&edges) < on_bare(&chance),
-        "where degrees stand for features, edges decide"
+        "where degrees are the features, edges decide"
     );
 }
 
@@ -576,7 +576,7 @@ fn robustness_is_measured_around_test_graphs() {
             && flipped
                 .no_bounds
                 .unwrap()
-                .contains("degrees stand for features")
+                .contains("degrees are the features")
     );
 }
 

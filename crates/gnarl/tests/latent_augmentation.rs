@@ -369,7 +369,7 @@ fn sampling_with_rare_and_missing_classes() {
             .unwrap_err()
             .to_string();
         assert!(
-            e.contains("no labelled training items") && !e.contains('\n'),
+            e.contains("no labelled training nodes") && !e.contains('\n'),
             "{e}"
         );
     }

@@ -16,7 +16,7 @@ use gnarl_graph::names::{Given, Setting};
 use gnarl_graph::random::stream;
 use gnarl_graph::{DenseMatrix, generate};
 use gnarl_nn::depth::Kind;
-use gnarl_nn::networks::{Capability, NetworkSetting, UsualOperator};
+use gnarl_nn::networks::{Capability, DefaultOperator, NetworkSetting};
 use gnarl_robust::inference::PerturbationTarget;
 use rand::RngExt;
 use rayon::prelude::*;
@@ -464,7 +464,7 @@ impl<'a> Walk<'a> {
                 };
                 let is_usual = choice
                     .parse()
-                    .is_ok_and(|op| backbone.usual_operator() == UsualOperator::Classical(op));
+                    .is_ok_and(|op| backbone.default_operator() == DefaultOperator::Classical(op));
                 if after.is_some() && !is_usual {
                     self.compare(&what, &seen, after);
                 }

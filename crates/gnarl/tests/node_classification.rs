@@ -222,7 +222,7 @@ fn graphs_without_training_labels_are_refused() {
     );
     let e = training_error(without_training_labels(), gcn());
     assert!(
-        e.contains("split blank has no labelled training items"),
+        e.contains("split blank has no labelled training nodes"),
         "{e}"
     );
 }

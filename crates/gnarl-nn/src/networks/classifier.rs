@@ -49,7 +49,7 @@ pub trait GraphModel: Sync {
     fn num_classes(&self) -> usize;
 
     /// Returns the number of heads that predict.
-    fn num_answers(&self) -> usize {
+    fn num_outputs(&self) -> usize {
         1
     }
 
@@ -65,7 +65,7 @@ pub trait GraphModel: Sync {
     fn latent(&self, batch: &Batch, pass: &Pass<'_>) -> Result<Tensor>;
 
     /// Computes class scores from graph vectors, one matrix `[graphs, num_classes]` for each head.
-    fn answers(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>>;
+    fn outputs(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>>;
 }
 
 /// Network for graph classification.
@@ -247,7 +247,7 @@ impl GraphModel for GraphClassifier {
         self.latent(batch, pass)
     }
 
-    fn answers(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+    fn outputs(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
         Ok(vec![self.classify(latent, pass)?])
     }
 }

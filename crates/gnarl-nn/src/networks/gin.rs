@@ -13,7 +13,7 @@ use super::bodies::stack;
 use super::body::Body;
 use super::config::NetworkSetting as S;
 use super::entry::{
-    Architecture, Capability, Entry, FirstAggregation, Layered, Place, Plan, UsualOperator,
+    Architecture, Capability, DefaultOperator, Entry, FirstAggregation, Layered, Place, Plan,
 };
 use super::init::Init;
 use super::layer::{Layer, propagate_activated};
@@ -39,7 +39,7 @@ pub struct Gin {
 impl Architecture for Gin {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::ADJACENCY,
+            default_operator: DefaultOperator::ADJACENCY,
             first_aggregation: FirstAggregation::OperatorWithSelf,
             ..stack::entry(&[
                 S::Hidden,

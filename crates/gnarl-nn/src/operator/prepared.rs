@@ -23,12 +23,12 @@ pub struct Prepared {
 impl Prepared {
     /// Prepares a graph.
     pub fn new(graph: &Graph, backbone: Backbone, operator: OperatorChoice) -> Result<Self> {
-        Self::beside(graph, backbone, operator, None)
+        Self::sharing_input(graph, backbone, operator, None)
     }
 
     /// Prepares a graph, sharing data with the input of the same graph with differently scaled
     /// features.
-    pub fn beside(
+    pub fn sharing_input(
         graph: &Graph,
         backbone: Backbone,
         operator: OperatorChoice,
@@ -107,7 +107,7 @@ mod tests {
                 .unwrap()
         };
         let make = |graph: &Graph, other: Option<&Input>| {
-            Prepared::beside(graph, Backbone::GCN, OperatorChoice::Usual, other)
+            Prepared::sharing_input(graph, Backbone::GCN, OperatorChoice::Usual, other)
                 .unwrap()
                 .input
         };

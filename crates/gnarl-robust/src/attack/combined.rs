@@ -115,7 +115,7 @@ impl Method for Combined {
     }
 
     fn unit(&self) -> &'static str {
-        "share of the edges, rounded down to whole flips; noise on features besides"
+        "share of the edges, rounded down to whole flips; psi bounds the noise on features"
     }
 
     fn needs(&self) -> Set<Requirement> {

@@ -17,9 +17,9 @@ use gnarl_graph::sets::Set;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::method::{AttackInput, Method, Requirement, edges};
-use crate::perturb::{Budget, EdgeShare, draw_edges, draw_pairs, flipped};
-use gnarl_graph::{Error, Result};
+use super::method::{AttackInput, Method, Requirement, edges, refused};
+use crate::perturb::{Budget, EdgeShare, flipped, sample_edges, sample_pairs};
+use gnarl_graph::Result;
 
 /// Removes edges within classes and adds edges between classes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
@@ -62,9 +62,9 @@ impl Method for Dice {
             .filter(|_| rng.random_bool(0.5))
             .count()
             .min(internal.len());
-        let mut order = draw_edges(internal, flips, rng);
+        let mut order = sample_edges(internal, flips, rng);
         let external = |u: u32, v: u32| apart(u, v) && !graph.has_edge(u, v);
-        let joined = draw_pairs(
+        let joined = sample_pairs(
             graph.num_nodes(),
             flips - parted,
             external,

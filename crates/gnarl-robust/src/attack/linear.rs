@@ -169,7 +169,7 @@ pub(super) struct Maps {
 
 impl Maps {
     /// Samples uniform weights within one over the square root of their width.
-    pub fn draw(features: usize, classes: usize, rng: &mut Rng) -> Result<Self> {
+    pub fn sample(features: usize, classes: usize, rng: &mut Rng) -> Result<Self> {
         let mut uniform = |rows: usize, cols: usize| {
             let bound = 1.0 / (cols.max(1) as f32).sqrt();
             let values: Vec<f32> = (0..rows * cols)

@@ -225,16 +225,13 @@ impl<'a> AttackInput<'a> {
 
     /// Returns the targets, for an attack that must have some.
     pub(super) fn some_targets<A: Choice>(&self) -> Result<&'a [(u32, u32)]> {
-        match self.targets.is_empty() {
-            true => Err(Error::missing(
-                "attack",
-                format!(
-                    "{} needs labelled target nodes, and there are none",
-                    A::NAME
-                ),
-                "name nodes with a class as targets",
-            )),
-            false => Ok(self.targets),
+        if self.targets.is_empty() {
+            Err(refused(format!(
+                "{} needs labelled target nodes, and there are none",
+                A::NAME
+            )))
+        } else {
+            Ok(self.targets)
         }
     }
 }

@@ -193,7 +193,7 @@ mod tests {
         let loss = |model: &WhiteBox, at: &Graph| {
             let (targets, clean) = (targets(&graph), model.scores(&graph).unwrap());
             let objective = Objective::new(Loss::Margin, &targets, clean.data(), clean.num_cols());
-            objective.standing(model.scores(at).unwrap().data()).loss
+            objective.value(model.scores(at).unwrap().data()).loss
         };
         for kind in ClassicalOperator::ALL {
             let model = untrained_with(&graph, Backbone::GCN, OperatorChoice::Classical(kind));

@@ -102,7 +102,7 @@ pub fn head_scores(model: &dyn GraphModel, batches: &[Batch]) -> Result<Vec<Tens
     let (count, classes) = (model.num_answers(), model.num_classes());
     let columns = side_by_side(count * classes, batches, |batch| {
         let pass = Pass::evaluation(&weights);
-        Tensor::cat(&model.answers(&model.latent(batch, &pass)?, &pass)?, 1)
+        Tensor::cat(&model.outputs(&model.latent(batch, &pass)?, &pass)?, 1)
     })?;
     let one = |i: usize| {
         if batches.is_empty() {

@@ -516,7 +516,7 @@ impl Fitted {
     pub fn exit_predictions(&self, content: &Content) -> Result<Option<ExitPredictions>> {
         match (content, &self.learned) {
             (Content::Graph(graph), Learned::Exits(early)) => {
-                Ok(Some(early.answers(&self.prepared(graph)?)?))
+                Ok(Some(early.predictions(&self.prepared(graph)?)?))
             }
             (Content::Graphs(set), Learned::GraphExits(early)) => Ok(Some(
                 graph_exits::exit_predictions(early, &self.prepared_set(set)?.1)?,

@@ -24,7 +24,7 @@ use gnarl_nn::networks::{Group, Network};
 use gnarl_nn::operator::RowOperator;
 use gnarl_nn::train::{Batches, SampledProblem, Targets};
 use gnarl_robust::inference::FittedInference;
-use gnarl_tensor::{Adam, AdamSettings, Device, GradStore, Tensor};
+use gnarl_tensor::{Adam, Device, GradStore, Tensor};
 
 /// One worker's copy of a model in training.
 #[derive(Debug)]
@@ -88,19 +88,7 @@ impl SharedTraining {
         };
         let batches = Batches::new(&problem, seed)?;
         batches.start(&network)?;
-        let mut adam = Adam::new(AdamSettings::default());
-        for p in network
-            .params()
-            .list()
-            .iter()
-            .filter(|p| p.group != Group::Statistic)
-        {
-            adam.add(
-                &p.var,
-                plan.training.rate(p.group),
-                plan.training.weight_decay,
-            );
-        }
+        let adam = plan.training.optimiser(network.params().list());
         let fingerprint = on.content.fingerprint();
         let start = Instant::now();
         Ok(Self {

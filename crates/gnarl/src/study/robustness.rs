@@ -35,7 +35,7 @@ use gnarl_nn::train::Callbacks;
 use gnarl_robust::classifier::{Classifier, WhiteBox};
 use gnarl_robust::inference::{Defended, FittedInference, PerturbationTarget};
 use gnarl_robust::robustness::bounds::{Distance, operator_distance};
-use gnarl_robust::robustness::estimate::{drawn_graph, estimate_watched};
+use gnarl_robust::robustness::estimate::{estimate_watched, sampled_graph};
 use gnarl_robust::robustness::{
     Bound, Bounds, Budget, Estimate, Region, SampleCallbacks, ScoreDistances, Settings, estimate,
 };
@@ -593,7 +593,7 @@ fn largest_operator_distance(
         if watch.stopped() {
             return Ok(None);
         }
-        match drawn_graph(graph, settings, sample)? {
+        match sampled_graph(graph, settings, sample)? {
             Some(other) => {
                 operator_distance(&clean, &model.propagation(&other)?.operator).map(Some)
             }

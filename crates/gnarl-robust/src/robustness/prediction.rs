@@ -38,8 +38,7 @@ pub(super) struct Moved {
 impl Prediction {
     pub(super) fn new(scores: DenseMatrix<f32>) -> Result<Self> {
         if scores.data().iter().any(|s| !s.is_finite()) {
-            let what =
-                "the model's scores are not all finite: nothing can be said about their distance";
+            let what = "the model's scores are not all finite: their distance is undefined";
             return Err(GraphError::argument("robustness", what));
         }
         let mut probabilities = Vec::with_capacity(scores.data().len());
@@ -60,7 +59,7 @@ impl Prediction {
     pub(super) fn distance(&self, other: &Self) -> Result<Moved> {
         let (rows, cols) = (self.scores.num_rows(), self.scores.num_cols());
         if (other.scores.num_rows(), other.scores.num_cols()) != (rows, cols) {
-            let what = "the model answers a perturbed input with scores of another shape";
+            let what = "the model's scores for a perturbed input have another shape";
             return Err(GraphError::argument("robustness", what));
         }
         let mut scores = ScoreDistances::default();
@@ -102,7 +101,7 @@ mod tests {
 
     /// Distributions are at most sqrt 2 apart, so the scaled distance is at most 1 / sqrt 2.
     #[test]
-    fn opposite_answers_are_as_far_as_can_be() {
+    fn opposite_predictions_have_the_largest_distance() {
         let rows = |a: f32, b: f32| {
             Prediction::new(DenseMatrix::new(2, 2, vec![a, b, a, b]).unwrap()).unwrap()
         };

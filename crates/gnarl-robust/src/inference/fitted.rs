@@ -13,6 +13,9 @@ use crate::perturb::Pair;
 use gnarl_graph::{Error, Result};
 use gnarl_nn::train::argmax;
 
+/// Subject of the errors of this module.
+const OP: &str = "inference";
+
 /// An inference rule with the prior that it learned from the training graph of its model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Stored")]
@@ -35,12 +38,8 @@ impl TryFrom<Stored> for FittedInference {
     type Error = Error;
 
     fn try_from(stored: Stored) -> Result<Self> {
-        match &stored.prior {
-            Some(Prior::Features(prior)) => prior.check()?,
-            Some(Prior::Edges(prior)) => prior.check()?,
-            Some(Prior::Graphs(prior)) => prior.check()?,
-            Some(Prior::Detectors(prior)) => prior.check()?,
-            None => (),
+        if let Some(prior) = &stored.prior {
+            prior.method().check()?;
         }
         Self::new(stored.inference, stored.prior)
     }
@@ -72,11 +71,15 @@ impl FittedInference {
             }
             _ => false,
         };
-        match fits {
-            true => Ok(Self { inference, prior }),
-            false => Err(refused(format!(
-                "what was learned of clean inputs does not belong to {inference}; fit it again"
-            ))),
+        if fits {
+            Ok(Self { inference, prior })
+        } else {
+            Err(Error::argument(
+                OP,
+                format!(
+                    "the stored prior of clean inputs does not belong to {inference}; fit it again"
+                ),
+            ))
         }
     }
 
@@ -93,35 +96,27 @@ impl FittedInference {
     /// Returns the tested limit of an inference that tests its own assumption: the standard
     /// deviation of noise, or the share of adversarial edges, above which predictions are plain.
     /// Zero means always plain; `None` means untested.
-    pub fn trusted(&self) -> Option<f64> {
-        match &self.prior {
-            Some(Prior::Features(prior)) => prior.trusted(),
-            Some(Prior::Edges(prior)) => prior.trusted(),
-            Some(Prior::Graphs(prior)) => prior.trusted(),
-            Some(Prior::Detectors(prior)) => prior.trusted(),
-            None => None,
-        }
+    pub fn tested_limit(&self) -> Option<f64> {
+        self.prior.as_ref()?.method().tested_limit()
     }
 
     /// Returns true for each of these pairs that would be kept as an edge, if the inference drops
     /// edges.
-    pub fn would_stay(
+    pub fn keeps_edges(
         &self,
         model: &dyn Classifier,
         graph: &Graph,
         pairs: &[Pair],
     ) -> Result<Option<Vec<bool>>> {
         match &self.prior {
-            Some(Prior::Detectors(detectors)) => {
-                detectors.would_stay(model, graph, pairs).map(Some)
-            }
-            _ => Ok(None),
+            Some(prior) => prior.method().keeps_edges(model, graph, pairs),
+            None => Ok(None),
         }
     }
 
     /// Returns the class distribution of every node, `[nodes, classes]`, or of a graph of a set,
     /// `[1, classes]`. The seed fixes all samples.
-    pub fn answer(
+    pub fn predict(
         &self,
         model: &dyn Classifier,
         graph: &Graph,
@@ -138,11 +133,11 @@ impl FittedInference {
             return crf.output(model.scores(graph)?);
         }
         if let Some(white) = model.white_box().filter(|white| !white.reads_degrees())
-            && let Some(answer) = reduced::answer(&crf, white, &around, graph, seed)?
+            && let Some(prediction) = reduced::predict(&crf, white, &around, graph, seed)?
         {
-            return Ok(answer);
+            return Ok(prediction);
         }
-        crf.answer(model, around.neighbourhood(), graph, seed)
+        crf.predict(model, around.neighbourhood(), graph, seed)
     }
 
     /// Returns the inference with the sigma and radius of the highest accuracy on these labelled
@@ -159,17 +154,17 @@ impl FittedInference {
             return Ok(self.clone());
         }
         let Some(labels) = graph.labels() else {
-            return Err(missing("tuning needs labels", "take a graph with labels"));
+            return Err(Error::argument(OP, "tuning needs labels"));
         };
         if !nodes.iter().any(|&u| labels.get(u).is_some()) {
-            return Err(missing(
+            return Err(Error::argument(
+                OP,
                 "tuning chooses on labelled validation nodes, and there are none",
-                "name the settings instead of tuning them",
             ));
         }
-        self.best(Input::Nodes, |reading| {
-            Ok(num_right(
-                &reading.answer(model, graph, seed)?,
+        self.best(Input::Nodes, |fitted| {
+            Ok(num_correct(
+                &fitted.predict(model, graph, seed)?,
                 nodes,
                 labels,
             ))
@@ -187,53 +182,59 @@ impl FittedInference {
             return Ok(self.clone());
         }
         if graphs.is_empty() {
-            return Err(missing(
+            return Err(Error::argument(
+                OP,
                 "tuning chooses on labelled validation graphs, and there are none",
-                "name the settings instead of tuning them",
             ));
         }
-        self.best(Input::GraphOfSet, |reading| {
-            let is_right = |(graph, class): &(&Graph, u32)| -> Result<usize> {
-                let answer = reading.answer(model, graph, seed)?;
-                Ok(usize::from(argmax(answer.row(0)) == *class as usize))
+        self.best(Input::GraphOfSet, |fitted| {
+            let is_correct = |(graph, class): &(&Graph, u32)| -> Result<usize> {
+                let prediction = fitted.predict(model, graph, seed)?;
+                Ok(usize::from(argmax(prediction.row(0)) == *class as usize))
             };
-            graphs.par_iter().map(is_right).sum::<Result<usize>>()
+            graphs.par_iter().map(is_correct).sum::<Result<usize>>()
         })
     }
 
     /// Returns the first candidate of tuning with the most correct predictions.
-    fn best(&self, of: Input, num_right: impl Fn(&Self) -> Result<usize>) -> Result<Self> {
+    fn best(&self, of: Input, num_correct: impl Fn(&Self) -> Result<usize>) -> Result<Self> {
         let mut best: Option<(usize, Self)> = None;
         for candidate in self.inference.method().candidates(of) {
             let tried = Self {
                 inference: candidate,
                 prior: self.prior.clone(),
             };
-            let right = num_right(&tried)?;
-            if best.as_ref().is_none_or(|(so_far, _)| right > *so_far) {
-                best = Some((right, tried));
+            let correct = num_correct(&tried)?;
+            if best.as_ref().is_none_or(|(so_far, _)| correct > *so_far) {
+                best = Some((correct, tried));
             }
         }
-        Ok(best.map_or_else(|| self.clone(), |(_, reading)| reading))
+        Ok(best.map_or_else(|| self.clone(), |(_, fitted)| fitted))
     }
 }
 
-fn missing(what: &str, remedy: &str) -> Error {
-    Error::missing("inference", what, remedy)
-}
-
-fn refused(what: String) -> Error {
-    Error::argument("inference", what)
-}
-
 /// Returns the number of correct predictions among these labelled nodes.
-fn num_right(answer: &DenseMatrix<f32>, nodes: &[u32], labels: &Labels) -> usize {
-    let is_right = |&&u: &&u32| {
+fn num_correct(prediction: &DenseMatrix<f32>, nodes: &[u32], labels: &Labels) -> usize {
+    let is_correct = |&&u: &&u32| {
         labels
             .get(u)
-            .is_some_and(|class| argmax(answer.row(u as usize)) == class as usize)
+            .is_some_and(|class| argmax(prediction.row(u as usize)) == class as usize)
     };
-    nodes.iter().filter(is_right).count()
+    nodes.iter().filter(is_correct).count()
+}
+
+/// Returns the logarithms of class distributions; those of probability zero are finite.
+pub fn log_probabilities(distributions: &DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
+    let logarithms = distributions
+        .data()
+        .iter()
+        .map(|&p| p.max(f32::MIN_POSITIVE).ln())
+        .collect();
+    DenseMatrix::new(
+        distributions.num_rows(),
+        distributions.num_cols(),
+        logarithms,
+    )
 }
 
 /// A model with an inference rule, as a classifier. It has no gradient of its own: a white-box
@@ -242,7 +243,7 @@ pub struct Defended<'a> {
     /// The model.
     pub model: &'a dyn Classifier,
     /// The fitted inference.
-    pub reading: &'a FittedInference,
+    pub inference: &'a FittedInference,
     /// Seed of all samples.
     pub seed: u64,
 }
@@ -255,23 +256,17 @@ impl Classifier for Defended<'_> {
     /// Returns the logarithms of the class distributions, whose softmax is the combined prediction.
     /// For one forward pass, returns the model's scores.
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        if self.reading.is_plain() {
+        if self.inference.is_plain() {
             return self.model.scores(graph);
         }
-        let agreed = self.reading.answer(self.model, graph, self.seed)?;
-        let logarithms = agreed
-            .data()
-            .iter()
-            .map(|&p| p.max(f32::MIN_POSITIVE).ln())
-            .collect();
-        DenseMatrix::new(agreed.num_rows(), agreed.num_cols(), logarithms)
+        log_probabilities(&self.inference.predict(self.model, graph, self.seed)?)
     }
 }
 
 impl fmt::Debug for Defended<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Defended")
-            .field("reading", self.reading)
+            .field("inference", self.inference)
             .finish_non_exhaustive()
     }
 }
@@ -284,7 +279,7 @@ mod tests {
     use gnarl_graph::Features;
 
     /// A model that is wrong on the input itself and correct if any feature moved.
-    fn scene() -> (Graph, impl Classifier) {
+    fn fixture() -> (Graph, impl Classifier) {
         let n = 40;
         let features = Features::Dense(DenseMatrix::new(n, 1, vec![0.0; n]).unwrap());
         let labels = Labels::new(vec![Some(1); n], 2).unwrap();
@@ -312,13 +307,13 @@ mod tests {
 
     #[test]
     fn tuning_finds_what_helps_on_validation_nodes() {
-        let (graph, model) = scene();
+        let (graph, model) = fixture();
         let val: Vec<u32> = (10..30).collect();
-        let reading = Inference::from(RobustCrf::default())
+        let fitted = Inference::from(RobustCrf::default())
             .fit(&model, &graph, &[])
             .unwrap();
         let Inference::RobustCrf(tuned) =
-            reading.tuned(&model, &graph, &val, 1).unwrap().inference()
+            fitted.tuned(&model, &graph, &val, 1).unwrap().inference()
         else {
             panic!("another inference")
         };
@@ -331,12 +326,12 @@ mod tests {
                 .unwrap(),
             FittedInference::default()
         );
-        let e = reading
+        let e = fitted
             .tuned(&model, &Graph::empty(3).unwrap(), &val, 1)
             .unwrap_err()
             .to_string();
         assert!(e.contains("tuning needs labels"), "{e}");
-        let e = reading
+        let e = fitted
             .tuned(&model, &graph, &[], 1)
             .unwrap_err()
             .to_string();
@@ -347,8 +342,8 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_reading_is_the_softmax_and_its_classifier_the_model() {
-        let (graph, model) = scene();
+    fn plain_inference_is_the_softmax_and_its_classifier_the_model() {
+        let (graph, model) = fixture();
         let plain = Inference::from(Plain {}).fit(&model, &graph, &[]).unwrap();
         assert!(
             plain.is_plain()
@@ -358,14 +353,14 @@ mod tests {
                     .is_plain()
         );
         let first = 1.0 / (1.0 + (-2f32).exp());
-        let answer = plain.answer(&model, &graph, 1).unwrap();
+        let prediction = plain.predict(&model, &graph, 1).unwrap();
         assert!(
-            (answer.row(7)[0] - first).abs() < 1e-6
-                && (answer.row(7)[1] - (1.0 - first)).abs() < 1e-6
+            (prediction.row(7)[0] - first).abs() < 1e-6
+                && (prediction.row(7)[1] - (1.0 - first)).abs() < 1e-6
         );
         let defended = Defended {
             model: &model,
-            reading: &plain,
+            inference: &plain,
             seed: 1,
         };
         assert_eq!(
@@ -375,18 +370,18 @@ mod tests {
     }
 
     #[test]
-    fn readings_are_stored_and_read_back() {
-        let (graph, model) = scene();
+    fn fitted_inferences_are_stored_and_read_back() {
+        let (graph, model) = fixture();
         let ones = Features::Dense(DenseMatrix::new(40, 1, vec![1.0; 40]).unwrap());
         let graph = graph.with_features(ones).unwrap();
         for inference in Inference::all() {
             for &part in PerturbationTarget::ALL {
-                let reading = inference.on(part).fit(&model, &graph, &[0, 1, 2]).unwrap();
-                let text = serde_json::to_string(&reading).unwrap();
+                let fitted = inference.on(part).fit(&model, &graph, &[0, 1, 2]).unwrap();
+                let text = serde_json::to_string(&fitted).unwrap();
                 let back: FittedInference = serde_json::from_str(&text).unwrap();
-                assert_eq!(back.inference(), reading.inference(), "{text}");
+                assert_eq!(back.inference(), fitted.inference(), "{text}");
                 let [one, other] =
-                    [&reading, &back].map(|r| r.answer(&model, &graph, 3).unwrap().data().to_vec());
+                    [&fitted, &back].map(|r| r.predict(&model, &graph, 3).unwrap().data().to_vec());
                 assert_eq!(one, other, "{text}");
             }
         }
@@ -394,7 +389,7 @@ mod tests {
 
     #[test]
     fn a_broken_file_is_refused_in_one_line() {
-        let (graph, model) = scene();
+        let (graph, model) = fixture();
         let edges = Inference::from(CleanCrf::default())
             .on(PerturbationTarget::Structure)
             .fit(&model, &graph, &[])

@@ -152,10 +152,10 @@ impl ExitPredictions {
 }
 
 /// Computes the share of correct targets, given as node or graph and class, per cent.
-fn percent(targets: &Targets, is_right: impl Fn(usize, u32) -> bool) -> f64 {
+fn percent(targets: &Targets, is_correct: impl Fn(usize, u32) -> bool) -> f64 {
     let pairs = targets.items.iter().zip(targets.classes.iter());
     let count = pairs
-        .filter(|&(&item, &class)| is_right(item as usize, class))
+        .filter(|&(&item, &class)| is_correct(item as usize, class))
         .count();
     100.0 * count as f64 / targets.items.len().max(1) as f64
 }
@@ -181,11 +181,11 @@ impl Chosen {
     }
 
     /// Returns the class of a node or graph.
-    pub fn class(&self, answers: &ExitPredictions, item: usize) -> u32 {
-        let width = answers.num_classes;
+    pub fn class(&self, predictions: &ExitPredictions, item: usize) -> u32 {
+        let width = predictions.num_classes;
         match &self.scores {
             Some(scores) => argmax(&scores[item * width..(item + 1) * width]) as u32,
-            None => answers.class(self.exits[item], item),
+            None => predictions.class(self.exits[item], item),
         }
     }
 

@@ -151,7 +151,7 @@ impl FlipCount {
     }
 
     #[inline]
-    fn draw(&self, rng: &mut Rng) -> u32 {
+    fn sample(&self, rng: &mut Rng) -> u32 {
         let u = rng.next_u64();
         let last = self.law.len() - 1;
         let mut at = self.guide[(u >> (64 - GUIDE_BITS)) as usize] as usize;
@@ -197,7 +197,7 @@ impl NoisyRows {
         };
         if let Some(v) = features.values().iter().find(|&&v| v != 0.0 && v != 1.0) {
             let what = format!(
-                "features are flipped where all are 0 or 1, and one is {v}; --binary makes them so, --gaussian X has noise for numbers"
+                "flips need features of 0 or 1, and one is {v}; --binary makes them so, --gaussian X adds noise to features of any value"
             );
             return Err(Error::unsupported("certify", what));
         }
@@ -263,7 +263,7 @@ impl NoisyRows {
     }
 
     /// Samples a noisy copy, row by row: `with_row` gets the columns of its ones, in no order.
-    pub fn draw(&self, rng: &mut Rng, mut with_row: impl FnMut(usize, &[u32])) {
+    pub fn sample(&self, rng: &mut Rng, mut with_row: impl FnMut(usize, &[u32])) {
         let mut row = vec![0u32; self.num_cols];
         let mut taken = vec![0u64; self.words];
         // A local generator stays in registers over a row.
@@ -276,8 +276,8 @@ impl NoisyRows {
             match self.counts.get(own.len()) {
                 Some(Some(law)) => {
                     taken.copy_from_slice(known);
-                    let wanted = count + law.draw(rng) as usize;
-                    self.places.draw(&mut row[count..wanted], &mut taken, rng);
+                    let wanted = count + law.sample(rng) as usize;
+                    self.places.sample(&mut row[count..wanted], &mut taken, rng);
                     count = wanted;
                 }
                 _ => {
@@ -350,7 +350,7 @@ impl Places {
     /// Fills `out` with different places that are not taken, and takes them. A number of 64 bits
     /// gives two places.
     #[inline]
-    fn draw(self, out: &mut [u32], taken: &mut [u64], rng: &mut Rng) {
+    fn sample(self, out: &mut [u32], taken: &mut [u64], rng: &mut Rng) {
         let mut bits = 0;
         let mut is_second = false;
         for slot in out {
@@ -400,7 +400,7 @@ impl NoisyEdges {
     }
 
     /// Samples a noisy copy of the graph.
-    pub fn draw(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
+    pub fn sample(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
         let mut edges = Vec::with_capacity(self.edges.len());
         edges.extend(
             self.edges
@@ -440,14 +440,14 @@ mod tests {
             let skips = Skips::new(p);
             let rng = &mut stream(3, "skips", 0);
             let count = 40_000;
-            let drawn: Vec<u64> = (0..count).map(|_| skips.next(rng)).collect();
-            let mean = drawn.iter().sum::<u64>() as f64 / f64::from(count);
-            let deviation = (1.0 - p).sqrt() / p / f64::from(count).sqrt();
+            let sampled: Vec<u64> = (0..count).map(|_| skips.next(rng)).collect();
+            let mean = sampled.iter().sum::<u64>() as f64 / f64::from(count);
+            let standard_deviation = (1.0 - p).sqrt() / p / f64::from(count).sqrt();
             assert!(
-                (mean - (1.0 - p) / p).abs() < 5.0 * deviation,
+                (mean - (1.0 - p) / p).abs() < 5.0 * standard_deviation,
                 "{p}: {mean}"
             );
-            let zeros = drawn.iter().filter(|&&g| g == 0).count() as f64 / f64::from(count);
+            let zeros = sampled.iter().filter(|&&g| g == 0).count() as f64 / f64::from(count);
             assert!(
                 (zeros - p).abs() < 5.0 * (p * (1.0 - p) / f64::from(count)).sqrt(),
                 "{p}: {zeros}"
@@ -493,7 +493,7 @@ mod tests {
         let (places, mut seen) = (Places::new(5), [0; 5]);
         for _ in 0..10_000 {
             let mut out = [0; 2];
-            places.draw(&mut out, &mut [1 << 3], rng);
+            places.sample(&mut out, &mut [1 << 3], rng);
             assert_ne!(out[0], out[1]);
             out.iter().for_each(|&place| seen[place as usize] += 1);
         }
@@ -517,10 +517,10 @@ mod tests {
         let graph = Graph::empty(5).unwrap().with_features(features).unwrap();
         for (p_plus, p_minus) in [(0.02, 0.6), (0.1, 0.5), (0.3, 0.1), (0.0, 1.0), (1.0, 0.0)] {
             let rows = NoisyRows::of(&graph, FlipNoise { p_plus, p_minus }).unwrap();
-            let draws = 20_000;
+            let samples = 20_000;
             let mut seen = vec![0f64; values.len()];
-            for i in 0..draws {
-                rows.draw(&mut stream(1, "rows", i), |u, cols| {
+            for i in 0..samples {
+                rows.sample(&mut stream(1, "rows", i), |u, cols| {
                     let mut sorted = cols.to_vec();
                     sorted.sort_unstable();
                     sorted.dedup();
@@ -530,10 +530,10 @@ mod tests {
             }
             for (count, value) in seen.iter().zip(&values) {
                 let p = if *value == 1.0 { 1.0 - p_minus } else { p_plus };
-                let room = 5.0 * (p * (1.0 - p) / draws as f64).sqrt();
+                let room = 5.0 * (p * (1.0 - p) / samples as f64).sqrt();
                 assert!(
-                    (count / draws as f64 - p).abs() <= room,
-                    "{count} of {draws}, {p}"
+                    (count / samples as f64 - p).abs() <= room,
+                    "{count} of {samples}, {p}"
                 );
             }
         }
@@ -545,10 +545,10 @@ mod tests {
         let (p_plus, p_minus) = (0.1, 0.3);
         let edges = NoisyEdges::of(&graph, FlipNoise { p_plus, p_minus }).unwrap();
         let mut seen = std::collections::HashMap::new();
-        let draws = 20_000;
-        for i in 0..draws {
-            let drawn = edges.draw(&graph, &mut stream(1, "edges", i)).unwrap();
-            drawn
+        let samples = 20_000;
+        for i in 0..samples {
+            let sampled = edges.sample(&graph, &mut stream(1, "edges", i)).unwrap();
+            sampled
                 .edges()
                 .for_each(|pair| *seen.entry(pair).or_insert(0.0) += 1.0);
         }
@@ -559,9 +559,9 @@ mod tests {
                 } else {
                     p_plus
                 };
-                let share = seen.get(&(u, v)).copied().unwrap_or(0.0) / draws as f64;
+                let share = seen.get(&(u, v)).copied().unwrap_or(0.0) / samples as f64;
                 assert!(
-                    (share - p).abs() < 5.0 * (p * (1.0 - p) / draws as f64).sqrt(),
+                    (share - p).abs() < 5.0 * (p * (1.0 - p) / samples as f64).sqrt(),
                     "({u}, {v}): {share}, {p}"
                 );
             }
