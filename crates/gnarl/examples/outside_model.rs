@@ -34,8 +34,8 @@ pub(crate) fn main() -> gnarl::Result<()> {
         sigma: Some(0.05),
         ..RobustCrf::default()
     };
-    let reading = Inference::from(crf).fit(&model, &graph, &[])?;
-    let (plain, agreed) = (model.scores(&graph)?, reading.answer(&model, &graph, 0)?);
+    let inference = Inference::from(crf).fit(&model, &graph, &[])?;
+    let (plain, agreed) = (model.scores(&graph)?, inference.predict(&model, &graph, 0)?);
     println!("node  its own scores  agreed over neighbouring graphs");
     for u in [2, 8, 9, 30] {
         println!("{u:4}  {:?}  {:?}", plain.row(u), agreed.row(u));

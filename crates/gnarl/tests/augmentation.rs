@@ -8,7 +8,7 @@ use gnarl::augment::network_influence::{Items, NetworkInfluence};
 use gnarl::augment::{Components, Copies, Corruption, Density, InfluenceLayers, Samples};
 use gnarl::model::batches::{Evaluation, TrainingSet, scores as scores_of, train_classifier};
 use gnarl::model::graph_data::{GraphData, GraphPreparation, NodeFeatures};
-use gnarl::model::heads::DrawReport;
+use gnarl::model::heads::SampleReport;
 use gnarl::model::{FitOptions, TrainingCorruption};
 use gnarl::prelude::*;
 use gnarl::study::train::{Run, TrainResult, TrainStudy};
@@ -316,8 +316,8 @@ fn point_of_run(run: &Run, kept: usize) -> Point {
 }
 
 /// Vectors that GRATIN sampled for a run.
-fn sampled(run: &Run) -> &DrawReport {
-    run.fit.fresh_head.as_ref().unwrap().drawn.as_ref().unwrap()
+fn sampled(run: &Run) -> &SampleReport {
+    run.fit.fresh_head.as_ref().unwrap().sampled.as_ref().unwrap()
 }
 
 /// The filtering curve starts at the control without vectors and ends at GRATIN with all of them.
@@ -356,18 +356,18 @@ fn the_filtering_curve_joins_the_control_and_gratin() {
                 fresh.retrain_test_accuracy, retrain.runs[i].test_accuracy,
                 "its own control"
             );
-            let drawn = sampled(run);
-            let study = drawn.influence.as_ref().unwrap();
-            let n = drawn.drawn;
+            let vectors = sampled(run);
+            let study = vectors.influence.as_ref().unwrap();
+            let n = vectors.sampled;
             assert_eq!(
-                (sampled.kept, study.on_validation.len(), study.on_test.len()),
+                (vectors.kept, study.on_validation.len(), study.on_test.len()),
                 (n, n, n)
             );
             assert!(
                 study.on_validation.iter().any(|x| *x > 0.0)
                     && study.on_validation.iter().any(|x| *x < 0.0)
             );
-            assert!(sampled.distance > 0.0 && sampled.original_distance > 0.0);
+            assert!(vectors.distance > 0.0 && vectors.original_distance > 0.0);
             assert_eq!(study.filtering.len(), 11);
             let point = |f: usize| -> Point {
                 let f = study.filtering[f];

@@ -102,7 +102,7 @@ pub fn inference(
         timed(&mut with_rule, &|| {
             fitted
                 .fitted_inference()
-                .answer(network, &graph, global.seed)
+                .predict(network, &graph, global.seed)
                 .map(drop)
         })?;
     }

@@ -232,9 +232,9 @@ fn of_network(model: &Model) -> Vec<Need> {
 }
 
 fn of_operator(model: &Model) -> Vec<Need> {
-    let usual_operator = model.backbone.usual_operator();
+    let default_operator = model.backbone.default_operator();
     let needs: &[Needed] = match model.operator {
-        OperatorChoice::Classical(kind) if usual_operator == UsualOperator::Classical(kind) => {
+        OperatorChoice::Classical(kind) if default_operator == DefaultOperator::Classical(kind) => {
             &[Of(C::MessagePassing)]
         }
         OperatorChoice::Classical(_) => &[Of(C::MessagePassing), Of(C::EdgeWeights)],

@@ -377,7 +377,7 @@ impl GraphData {
             operator,
             two_hop,
             learnable,
-            rounds: Vec::new(),
+            layer_operators: Vec::new(),
         };
         Ok(Batch {
             propagation,

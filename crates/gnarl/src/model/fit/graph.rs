@@ -268,7 +268,7 @@ impl<'a> GraphSearch<'a> {
         let other = others.find_map(|other| other.prepared[candidate].get());
         let input = other.map(|other| &other.input);
         let (backbone, operator) = (plan.network.backbone, plan.model.operator);
-        let mut prepared = Prepared::beside(&on.graph, backbone, operator, input)?;
+        let mut prepared = Prepared::sharing_input(&on.graph, backbone, operator, input)?;
         if let Some(operator_override) = plan.model.defense.method().operator_override() {
             prepared.propagation = operator_override.propagation(&on.graph)?;
         }

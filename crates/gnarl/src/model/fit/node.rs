@@ -48,7 +48,7 @@ pub(super) fn fit(
         input: &on.prepared.input,
         labels: on.labels,
         split: on.split,
-        anew: method.transform().map(|_| &changed as EpochSampler<'_>),
+        epoch_sampler: method.transform().map(|_| &changed as EpochSampler<'_>),
         mixing: mixup.map(|_| &mixing as Mixer<'_>),
     };
     match plan.model.depth.exits() {
