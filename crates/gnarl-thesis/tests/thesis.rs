@@ -593,8 +593,7 @@ fn the_best_depth_is_chosen_on_test_and_on_validation() {
 }
 
 /// Noise on the features of a generated graph, with and without RobustCRF.
-#[test]
-fn a_model_is_attacked_from_end_to_end() {
+fn attacked_table() -> &'static Table {
     let row = |label: &str, measure: &str, figures: &str| {
         format!(
             r#"
@@ -634,7 +633,12 @@ fn a_model_is_attacked_from_end_to_end() {
         row("time: GCN", r#""training-seconds""#, "-"),
     ];
     let attacked = Table::from_toml(&format!("{head}{}", rows.concat()));
-    let attacked = kept(attacked.unwrap());
+    kept(attacked.unwrap())
+}
+
+#[test]
+fn a_model_is_attacked_from_end_to_end() {
+    let attacked = attacked_table();
     let dir = tempfile::tempdir().unwrap();
     let (report, _) = run(attacked, &settings(dir.path()));
     assert_eq!(
@@ -675,26 +679,7 @@ fn a_model_is_attacked_from_end_to_end() {
     let alone = alone.over(|run| run.test_accuracy).unwrap();
     assert_eq!(runs("clean: GCN"), alone);
 
-    // Predictions for the same inputs are paired, and shown next to the thesis' difference: 10,
-    // with variance (9 + 16) / 10.
-    let cell = row("noise: GCN w/ RobustCRF");
-    let by_hand = runs("noise: GCN w/ RobustCRF")
-        .iter()
-        .zip(runs("noise: GCN"))
-        .map(|(a, b)| a - b)
-        .sum::<f64>()
-        / 3.0;
-    let pair = cell.minus("noise: GCN").unwrap();
-    assert!((pair.paired.unwrap().mean - by_hand).abs() < 1e-12);
-    let claimed = pair.claimed.unwrap();
-    assert!(
-        (claimed.mean - 10.0).abs() < 1e-12 && claimed.is_clear,
-        "{claimed:?}"
-    );
-    assert!(
-        (claimed.standard_error.unwrap() - 2.5f64.sqrt()).abs() < 1e-12,
-        "{claimed:?}"
-    );
+    check_paired(row("noise: GCN w/ RobustCRF"), &runs("noise: GCN"));
     assert!(row("noise: GCN").pairs.is_empty() && row("time: GCN").pairs.is_empty());
 
     let time = row("time: GCN").ours.as_ref().unwrap();
@@ -709,6 +694,24 @@ fn a_model_is_attacked_from_end_to_end() {
             .unwrap()
             .csv(),
         report.csv()
+    );
+}
+
+/// Predictions for the same inputs are paired, and shown next to the thesis' difference: 10, with
+/// variance (9 + 16) / 10.
+fn check_paired(cell: &CellReport, plain: &[f64]) {
+    let defended = &cell.ours.as_ref().unwrap().runs;
+    let by_hand = defended.iter().zip(plain).map(|(a, b)| a - b).sum::<f64>() / 3.0;
+    let pair = cell.minus("noise: GCN").unwrap();
+    assert!((pair.paired.unwrap().mean - by_hand).abs() < 1e-12);
+    let claimed = pair.claimed.unwrap();
+    assert!(
+        (claimed.mean - 10.0).abs() < 1e-12 && claimed.is_clear,
+        "{claimed:?}"
+    );
+    assert!(
+        (claimed.standard_error.unwrap() - 2.5f64.sqrt()).abs() < 1e-12,
+        "{claimed:?}"
     );
 }
 
@@ -829,14 +832,31 @@ fn cell_of<'a>(report: &'a Report, label: &str) -> &'a CellReport {
         .cells[0]
 }
 
+/// The runs of a row's first cell.
+fn runs_of(report: &Report, label: &str) -> Vec<f64> {
+    cell_of(report, label).ours.as_ref().unwrap().runs.clone()
+}
+
+/// Checks a row's mean difference to a baseline over two folds.
+fn check_minus(report: &Report, label: &str, baseline: &str) {
+    let by_hand: f64 = runs_of(report, label)
+        .iter()
+        .zip(runs_of(report, baseline))
+        .map(|(a, b)| a - b)
+        .sum();
+    let pair = cell_of(report, label).minus(baseline).unwrap();
+    assert!(
+        (pair.paired.unwrap().mean - by_hand / 2.0).abs() < 1e-12,
+        "{pair:?}"
+    );
+}
+
 #[test]
 fn a_cell_of_graphs_is_what_the_study_gives() {
     let dir = tempfile::tempdir().unwrap();
     let settings = on_sets(dir.path(), "mutag");
     let (report, told) = run(table("results_gcn"), &settings);
     assert_eq!((report.cells, report.cells_stored, told.len()), (8, 8, 9));
-    let runs =
-        |report: &Report, label: &str| cell_of(report, label).ours.as_ref().unwrap().runs.clone();
     let rows = [
         ("No Aug.", Augment::default()),
         ("DropEdge", DropEdge::default().into()),
@@ -847,76 +867,59 @@ fn a_cell_of_graphs_is_what_the_study_gives() {
     ];
     for (label, augment) in rows {
         assert_eq!(
-            runs(&report, label),
+            runs_of(&report, label),
             by_study(&settings, gcn_with(augment), 3, None),
             "{label}"
         );
     }
     assert!(
         rows.iter()
-            .any(|(label, _)| runs(&report, label) != runs(&report, "No Aug.")),
-        "nothing tells rows apart"
+            .any(|(label, _)| runs_of(&report, label) != runs_of(&report, "No Aug.")),
+        "all rows are equal"
     );
+    check_minus(&report, "GRATIN", "No Aug.");
+    check_minus(&report, "GRATIN", "retrain (ours)");
     let gratin = cell_of(&report, "GRATIN");
-    let by_hand: f64 = runs(&report, "GRATIN")
-        .iter()
-        .zip(runs(&report, "No Aug."))
-        .map(|(a, b)| a - b)
-        .sum();
     let minus_none = gratin.minus("No Aug.").unwrap();
-    assert!(
-        (minus_none.paired.unwrap().mean - by_hand / 2.0).abs() < 1e-12,
-        "{gratin:?}"
-    );
     assert!((minus_none.claimed.unwrap().mean - (76.05 - 73.92)).abs() < 1e-9);
-    let by_hand: f64 = runs(&report, "GRATIN")
-        .iter()
-        .zip(runs(&report, "retrain (ours)"))
-        .map(|(a, b)| a - b)
-        .sum();
     let minus_retrain = gratin.minus("retrain (ours)").unwrap();
-    assert!(
-        (minus_retrain.paired.unwrap().mean - by_hand / 2.0).abs() < 1e-12,
-        "{gratin:?}"
-    );
     assert_eq!(minus_retrain.claimed, None, "the thesis has no such row");
     assert_eq!(
         gratin.ours.as_ref().unwrap().splits.len(),
         2,
         "a fold counts once"
     );
-    assert_eq!(
-        cell_of(&report, "No Aug.")
-            .ours
-            .as_ref()
-            .unwrap()
-            .curve
-            .len(),
-        300
-    );
+    let plain = cell_of(&report, "No Aug.").ours.as_ref().unwrap();
+    assert_eq!(plain.curve.len(), 300);
+    check_one_copy(&settings);
+    check_densities(&settings, &report);
+}
 
-    // Another table with the same cell finds it, and runs one copy in addition to each graph.
-    let (fixed, told) = run(table("results_gcn_classic_baselines"), &settings);
+/// Another table with a cell of the first finds it, and runs one copy in addition to each graph.
+fn check_one_copy(settings: &Settings) {
+    let (fixed, told) = run(table("results_gcn_classic_baselines"), settings);
     assert_eq!((told[0].reused, fixed.cells_stored), (1, 4));
     let one = DropEdge {
         copies: Copies::Fixed,
         ..DropEdge::default()
     };
-    let one = by_study(&settings, gcn_with(one.into()), 3, None);
-    assert_eq!(runs(&fixed, "DropEdge"), one);
+    let one = by_study(settings, gcn_with(one.into()), 3, None);
+    assert_eq!(runs_of(&fixed, "DropEdge"), one);
     assert!(
-        run(table("results_gcn"), &settings).1.len() == 1,
+        run(table("results_gcn"), settings).1.len() == 1,
         "nothing is run again"
     );
+}
 
-    // The densities of GRATIN: the cells of the mixture and of the control exist already, the
-    // Gaussians' cell comes from the study.
-    let (densities, told) = run(table("ablation_GCN"), &settings);
+/// The densities of GRATIN: the cells of the mixture and of the control exist already, the
+/// Gaussians' cell comes from the study.
+fn check_densities(settings: &Settings, report: &Report) {
+    let (densities, told) = run(table("ablation_GCN"), settings);
     assert_eq!(
         (densities.cells, densities.cells_stored, told.len()),
         (8, 8, 7)
     );
-    assert_eq!(runs(&densities, "GMM w/ EM"), runs(&report, "GRATIN"));
+    assert_eq!(runs_of(&densities, "GMM w/ EM"), runs_of(report, "GRATIN"));
     for (label, density) in [
         ("GMM w/ VBI", Density::Variational(Variational::DEFAULT)),
         ("Copula", Density::Copula(Copula {})),
@@ -929,16 +932,20 @@ fn a_cell_of_graphs_is_what_the_study_gives() {
             Density::Shared(Shared {}),
         ),
     ] {
-        let alone = by_study(&settings, gcn_with(gratin_from(density)), 3, None);
-        assert_eq!(runs(&densities, label), alone, "{label}");
+        let alone = by_study(settings, gcn_with(gratin_from(density)), 3, None);
+        assert_eq!(runs_of(&densities, label), alone, "{label}");
         let pair = cell_of(&densities, label).minus("retrain (ours)").unwrap();
         assert!(
             pair.paired.is_some() && pair.claimed.is_none(),
             "{pair:?}: the thesis has no such control"
         );
     }
+}
 
-    // One initialisation elsewhere, on graphs whose edges are corrupted, with and without noise.
+/// One initialisation of each fold, on graphs whose edges are corrupted, with and without noise.
+#[test]
+fn a_cell_of_corrupted_graphs_is_what_the_study_gives() {
+    let dir = tempfile::tempdir().unwrap();
     let settings = Settings {
         rows: Some("20 %".into()),
         ..on_sets(dir.path(), "imdb-binary")
@@ -950,13 +957,13 @@ fn a_cell_of_graphs_is_what_the_study_gives() {
     });
     let plain = Model::new(Backbone::GCN);
     assert_eq!(
-        runs(&report, "20 %: No Aug. (ours)"),
+        runs_of(&report, "20 %: No Aug. (ours)"),
         by_study(&settings, plain, 1, corruption)
     );
     let mut noisy = plain;
     noisy.network.noise = Some(0.1);
     let noisy = by_study(&settings, noisy, 1, corruption);
-    assert_eq!(runs(&report, "20 %: NoisyGNN"), noisy);
+    assert_eq!(runs_of(&report, "20 %: NoisyGNN"), noisy);
     assert!(
         cell_of(&report, "20 %: NoisyGNN")
             .minus("20 %: No Aug. (ours)")
@@ -964,17 +971,8 @@ fn a_cell_of_graphs_is_what_the_study_gives() {
             .paired
             .is_some()
     );
-    let gratin = cell_of(&report, "20 %: GRATIN");
     for baseline in ["20 %: No Aug. (ours)", "20 %: retrain (ours)"] {
-        let by_hand: f64 = runs(&report, "20 %: GRATIN")
-            .iter()
-            .zip(runs(&report, baseline))
-            .map(|(a, b)| a - b)
-            .sum();
-        assert!(
-            (gratin.minus(baseline).unwrap().paired.unwrap().mean - by_hand / 2.0).abs() < 1e-12,
-            "{gratin:?}"
-        );
+        check_minus(&report, "20 %: GRATIN", baseline);
     }
 }
 
@@ -1169,38 +1167,46 @@ fn many_tables_share_cells_and_are_put_together_from_parts() {
         &watch,
     )
     .unwrap();
-    let runs = |report: &Report| {
-        report
-            .rows
-            .iter()
-            .map(|row| row.cells[0].ours.clone().unwrap().runs)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(runs(&together), runs(&whole[0]));
+    assert_eq!(runs_of_rows(&together), runs_of_rows(&whole[0]));
     for wrong in ["0/3", "4/3", "3", "a/b", "1/0"] {
         let e = wrong.parse::<Shard>().unwrap_err().to_string();
         assert!(e.contains("2/3 is the second of three"), "{wrong}: {e}");
     }
 
-    let results = dir.path().join("short");
-    StoredResults::of(&whole[0]).write(&TOY, &results).unwrap();
+    check_stored(dir.path(), &whole[0]);
+}
+
+fn runs_of_rows(report: &Report) -> Vec<Vec<f64>> {
+    let rows = report.rows.iter();
+    rows.map(|row| row.cells[0].ours.clone().unwrap().runs)
+        .collect()
+}
+
+/// Stored short results are not run again, and give an estimate for the other columns.
+fn check_stored(folder: &Path, whole: &Report) {
+    let results = folder.join("short");
+    StoredResults::of(whole).write(&TOY, &results).unwrap();
     let short = Settings {
         results: Some(results),
-        ..settings(&dir.path().join("short-out"))
+        ..settings(&folder.join("short-out"))
     };
     let short = Settings {
         runs: 2,
         columns: vec!["karate".into()],
         ..short
     };
-    told.lock().unwrap().clear();
+    let (told, stop) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+    let watch = RunnerCallbacks {
+        on_cell: &|p| told.lock().unwrap().push(*p),
+        stop: &stop,
+    };
     let from_short = reproduce(&TOY, &short, &watch).unwrap();
     assert_eq!(told.lock().unwrap().len(), 1, "nothing is run");
     let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-3);
     assert!(
-        runs(&from_short)
+        runs_of_rows(&from_short)
             .iter()
-            .zip(runs(&whole[0]))
+            .zip(runs_of_rows(whole))
             .all(|(a, b)| near(a, &b))
     );
     assert_eq!(
@@ -1215,11 +1221,11 @@ fn many_tables_share_cells_and_are_put_together_from_parts() {
             .unwrap()
             .mean
     };
-    assert!((pair(&from_short) - pair(&whole[0])).abs() < 1e-3);
+    assert!((pair(&from_short) - pair(whole)).abs() < 1e-3);
     // Their seconds give an estimate for the other columns.
     let unknown = Settings {
         columns: Vec::new(),
-        ..settings(&dir.path().join("unknown-out"))
+        ..settings(&folder.join("unknown-out"))
     };
     assert_eq!(
         dry_run(&[&TOY], &Settings { runs: 2, ..unknown })
