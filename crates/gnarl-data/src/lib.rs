@@ -24,6 +24,14 @@
 //! | [`facts`] | statistics printed by `gnarl data check` |
 //! | [`protocol`] | the default splits of each dataset |
 //! | [`benchmark`] | a dataset with its splits, on which models are fitted and evaluated |
+//!
+//! | feature | switches on |
+//! | --- | --- |
+//! | `parquet` | Parquet and Arrow files ([`columnar`]) |
+//! | `download` | datasets over HTTPS ([`download`]) |
+//!
+//! Both are off by default: without them no TLS and no Arrow library is compiled, and files and
+//! downloads are refused by an error that names the feature.
 
 pub mod attacked;
 pub mod benchmark;

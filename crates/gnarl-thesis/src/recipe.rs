@@ -96,9 +96,12 @@ impl Recipe {
     }
 
     fn fill_node(self, mut model: Model, dataset: &str) -> Model {
-        let as_loaded = |names: &[&str]| match names.contains(&dataset) {
-            true => FeatureScaling::AsLoaded,
-            false => FeatureScaling::RowNormalised,
+        let as_loaded = |names: &[&str]| {
+            if names.contains(&dataset) {
+                FeatureScaling::AsLoaded
+            } else {
+                FeatureScaling::RowNormalised
+            }
         };
         // The thesis' networks end in the output of their last layer, without a gain.
         let mut network = NetworkOptions {

@@ -714,6 +714,24 @@ fn a_model_is_attacked_from_end_to_end() {
     assert_eq!(stored.csv(), report.csv());
 }
 
+/// Predictions for the same inputs are paired, and shown next to the thesis' difference: 10, with
+/// variance (9 + 16) / 10.
+fn check_paired(cell: &CellReport, plain: &[f64]) {
+    let defended = &cell.ours.as_ref().unwrap().runs;
+    let by_hand = defended.iter().zip(plain).map(|(a, b)| a - b).sum::<f64>() / 3.0;
+    let pair = cell.minus("noise: GCN").unwrap();
+    assert!((pair.paired.unwrap().mean - by_hand).abs() < 1e-12);
+    let claimed = pair.claimed.unwrap();
+    assert!(
+        (claimed.mean - 10.0).abs() < 1e-12 && claimed.is_clear,
+        "{claimed:?}"
+    );
+    assert!(
+        (claimed.standard_error.unwrap() - 2.5f64.sqrt()).abs() < 1e-12,
+        "{claimed:?}"
+    );
+}
+
 /// Writes `count` cycles and stars in the place of a set of the registry.
 fn write_set(data: &Path, name: &str, count: usize) {
     use std::fmt::Write;
@@ -831,6 +849,25 @@ fn cell_of<'a>(report: &'a Report, label: &str) -> &'a CellReport {
         .cells[0]
 }
 
+/// The runs of a row's first cell.
+fn runs_of(report: &Report, label: &str) -> Vec<f64> {
+    cell_of(report, label).ours.as_ref().unwrap().runs.clone()
+}
+
+/// Checks a row's mean difference to a baseline over two folds.
+fn check_minus(report: &Report, label: &str, baseline: &str) {
+    let by_hand: f64 = runs_of(report, label)
+        .iter()
+        .zip(runs_of(report, baseline))
+        .map(|(a, b)| a - b)
+        .sum();
+    let pair = cell_of(report, label).minus(baseline).unwrap();
+    assert!(
+        (pair.paired.unwrap().mean - by_hand / 2.0).abs() < 1e-12,
+        "{pair:?}"
+    );
+}
+
 #[test]
 fn a_cell_of_graphs_is_the_result_of_the_study() {
     let dir = tempfile::tempdir().unwrap();
@@ -857,6 +894,8 @@ fn a_cell_of_graphs_is_the_result_of_the_study() {
             .any(|(label, _)| runs_of(&report, label) != runs_of(&report, "No Aug.")),
         "nothing tells rows apart"
     );
+    check_minus(&report, "GRATIN", "No Aug.");
+    check_minus(&report, "GRATIN", "retrain (ours)");
     let gratin = cell_of(&report, "GRATIN");
     assert_paired(&report, "GRATIN", "No Aug.");
     let claimed = gratin.minus("No Aug.").unwrap().claimed.unwrap();
@@ -887,6 +926,7 @@ fn assert_cells_of_other_tables(settings: &Settings, report: &Report) {
         run(table("results_gcn"), settings).1.len() == 1,
         "nothing is run again"
     );
+}
 
     // The densities of GRATIN: the cells of the mixture and of the control exist already, the
     // Gaussians' cell comes from the study.

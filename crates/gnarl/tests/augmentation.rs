@@ -317,7 +317,13 @@ fn point_of_run(run: &Run, kept: usize) -> Point {
 
 /// Vectors that GRATIN sampled for a run.
 fn sampled(run: &Run) -> &SampleReport {
-    run.fit.fresh_head.as_ref().unwrap().sampled.as_ref().unwrap()
+    run.fit
+        .fresh_head
+        .as_ref()
+        .unwrap()
+        .sampled
+        .as_ref()
+        .unwrap()
 }
 
 /// The filtering curve starts at the control without vectors and ends at GRATIN with all of them.
