@@ -83,7 +83,7 @@ fn curves_have_estimates_intervals_and_bounds() {
 }
 
 #[test]
-fn structure_both_and_the_thesis_sampler() {
+fn perturbations_of_structure_and_both() {
     let structure = json(&with(&[
         "--target",
         "structure",
@@ -139,7 +139,7 @@ fn structure_both_and_the_thesis_sampler() {
 }
 
 #[test]
-fn curves_are_written() {
+fn curves_are_plotted_and_written() {
     let dir = tempfile::tempdir().unwrap();
     let stem = dir.path().join("curve");
     let shown = text(&with(&[

@@ -268,7 +268,7 @@ impl PyFitted {
                     .predict(content)
                     .map(|found| (found.probabilities, found.exits)),
                 (content, _, _) => fitted
-                    .predict_plainly(content)
+                    .predict_plain(content)
                     .map(|found| (found.probabilities, found.exits)),
             }
         })?;
@@ -489,6 +489,10 @@ fn on_scaled(
     plainly: bool,
 ) -> gnarl_graph::Result<DenseMatrix<f32>> {
     let plain = FittedInference::default();
-    let reading = if plainly { &plain } else { fitted.reading() };
+    let reading = if plainly {
+        &plain
+    } else {
+        fitted.fitted_inference()
+    };
     predict::under(fitted, reading, graph, fitted.seed())
 }

@@ -185,7 +185,7 @@ impl SharedSubject {
     /// forward pass.
     pub(crate) fn with<T>(&self, f: impl FnOnce(&dyn Classifier) -> T) -> T {
         match self {
-            SharedSubject::Fitted(fitted) => f(&fitted.fitted.bare()),
+            SharedSubject::Fitted(fitted) => f(&fitted.fitted.attack_target()),
             SharedSubject::PythonModel(outside) => f(&**outside),
         }
     }
@@ -195,7 +195,7 @@ impl SharedSubject {
     fn with_answers<T>(&self, f: impl FnOnce(&dyn Classifier) -> T) -> T {
         match self {
             SharedSubject::Fitted(fitted) if !fitted.fitted.model().inference.is_plain() => {
-                f(&fitted.fitted.answering())
+                f(&fitted.fitted.adaptive_target())
             }
             _ => self.with(f),
         }
@@ -518,7 +518,7 @@ pub fn robustness<'py>(
     let (asked, on) = subject.asked(py, graph.get(), &stop)?;
     let reading = match (&defended, &asked) {
         (Some(defended), _) => defended.get().reading.clone(),
-        (None, SharedSubject::Fitted(fitted)) => fitted.fitted.reading().clone(),
+        (None, SharedSubject::Fitted(fitted)) => fitted.fitted.fitted_inference().clone(),
         (None, SharedSubject::PythonModel(_)) => FittedInference::default(),
     };
     let graph = on.graph;

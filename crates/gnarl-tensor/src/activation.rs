@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn relu_at_zero_and_beside_it() {
+    fn relu_at_zero_and_around_it() {
         let x = crate::Var::new(&[-1f32, -0.0, 0.0, 2.0], &crate::Device::Cpu).unwrap();
         let outcome = |y: Tensor| {
             let grads = (&y * 3.0).unwrap().sum_all().unwrap().backward().unwrap();
@@ -328,7 +328,7 @@ mod tests {
     /// Every activation path, for every instruction set: of 40 values, a NaN is visible, kept or
     /// dropped, and so is infinity.
     #[test]
-    fn what_is_not_finite_shows_behind_every_activation() {
+    fn activations_keep_nonfinite_values() {
         use crate::{FactoredPattern, Operator, affine, constant_convolution, dense_convolution};
         use std::sync::Arc;
         let device = &crate::Device::Cpu;

@@ -80,3 +80,8 @@ mod all {
     pub(crate) use crate::sandwich::TripleProduct;
     pub(crate) use crate::segment::{GiveWinners, SegmentSoftmax, TakeWinners};
 }
+
+/// Compiles the example of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -575,7 +575,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_no_gradient_has_none() {
+    fn constants_have_no_gradient() {
         let (v, c) = (
             Var::new(&[2f32], &Device::Cpu).unwrap(),
             Tensor::new(&[3f32], &Device::Cpu).unwrap(),
@@ -599,7 +599,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finite_is_named_with_its_operation() {
+    fn nonfinite_values_are_reported_with_their_operation() {
         let v = Var::new(&[[1f32, 200.0]], &Device::Cpu).unwrap();
         let error = |of: Tensor| of.sum_all().unwrap().backward().unwrap_err().to_string();
         let made = error(v.exp().unwrap().relu().unwrap());

@@ -388,7 +388,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_no_stack_of_layers_is_refused() {
+    fn networks_without_exits_are_refused() {
         let (_, prepared) = prepared(Backbone::SGC, OperatorChoice::Usual);
         let e = exits(&prepared, &NetworkConfig::new(Backbone::SGC), 0)
             .unwrap_err()

@@ -172,7 +172,7 @@ impl Backbone {
     pub fn refuse(&self, setting: NetworkSetting) -> Error {
         let takers = Self::names_of(|other| other.takes(setting));
         let why = format!("belongs to {takers}, and the model is {self}");
-        Error::setting(setting.name(), why)
+        Error::unsupported(setting.name(), why)
     }
 
     /// Returns the smallest number of layers.

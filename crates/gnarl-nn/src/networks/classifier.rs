@@ -89,7 +89,7 @@ impl GraphClassifier {
                 "{} does not classify sets of graphs; take {able}",
                 config.backbone
             );
-            return Err(gnarl_graph::Error::setting("model", what));
+            return Err(gnarl_graph::Error::unsupported("model", what));
         }
         let (hidden, num_classes) = (config.hidden, shape.num_classes);
         let mut encoder = Network::encoder(
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_built_is_named() {
+    fn invalid_configurations_are_refused() {
         let e = GraphClassifier::new(&config(Backbone::ADAGCN), &Shape::new(1, 2, 0.0), 1)
             .unwrap_err()
             .to_string();

@@ -504,7 +504,7 @@ mod tests {
     /// On a path of three, features 1, -2, 4: the first layer's sums of neighbours are -2, 5, -2,
     /// and ReLU leaves the five.
     #[test]
-    fn what_stands_before_scores_is_the_last_hidden_layer() {
+    fn latent_vectors_are_the_last_hidden_layer() {
         let config = NetworkConfig {
             hidden: 1,
             bias: false,

@@ -599,7 +599,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_built_is_refused() {
+    fn invalid_operators_are_refused() {
         let auto = Cgso {
             centrality: "core".parse().unwrap(),
             init: Initialisation::Auto,

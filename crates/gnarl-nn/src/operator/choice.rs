@@ -241,7 +241,7 @@ pub fn propagation_of_union(
         OperatorChoice::Classical(kind) => classical(graph, kind)?,
         OperatorChoice::Cgso(config) => {
             if let Some(why) = backbone.fixed_operator() {
-                return Err(Error::argument(task, format!("{backbone} {why}")));
+                return Err(Error::unsupported(task, format!("{backbone} {why}")));
             }
             let cgso = CgsoOperator::of_union(graph, parts, config)?;
             let started = cgso.started()?;

@@ -240,7 +240,7 @@ impl RowOperator {
                 "{} is not computed one layer after the other",
                 network.config().backbone
             );
-            return Err(Error::argument("inference", what));
+            return Err(Error::unsupported("inference", what));
         };
         let pass = Pass::evaluation(weights);
         let mut before: Option<(Vec<f32>, usize)> = None;

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn class_weights_round_trip() {
         for text in ["none", "balanced", "1,5,2.5", "0.1", "0,1e-9"] {
             let weights: ClassWeights = text.parse().unwrap();
             assert_eq!(
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_class_weights_are_refused() {
         let fail = |text: &str| of(text, &[0, 0, 1], 3).unwrap_err().to_string();
         assert_eq!(
             fail("1,2"),

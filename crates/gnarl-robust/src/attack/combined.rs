@@ -84,8 +84,10 @@ impl Method for Combined {
     ) -> Result<(Graph, Option<Vec<Flip>>)> {
         // Checked before the search, which takes long.
         if input.graph.features().is_none() {
-            return Err(refused(
-                "combined puts noise on features, and the graph has none; attack its edges alone, by mettack",
+            return Err(Error::missing(
+                "attack",
+                "combined puts noise on features, and the graph has none",
+                "attack its edges alone, by mettack",
             ));
         }
         if input.graph.weights().is_some() {

@@ -10,10 +10,10 @@
 
 use std::collections::HashSet;
 
-use gnarl_graph::Graph;
 use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
 use gnarl_graph::sets::Set;
+use gnarl_graph::{Error, Graph};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +44,8 @@ impl Dice {
 impl Method for Dice {
     fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
         let labels = input.labels.ok_or_else(|| {
-            refused("dice needs the classes of nodes, and the graph has no labels")
+            let what = "dice needs the classes of nodes, and the graph has no labels";
+            Error::missing("attack", what, "take a graph with labels")
         })?;
         let (graph, flips) = (input.graph, EdgeShare::new(self.budget)?.flips(input.graph));
         let rng = &mut stream(seed, "dice", 0);
@@ -169,7 +170,7 @@ mod tests {
         let e = attack(&ring(8), None, 0.5, 1).unwrap_err().to_string();
         assert_eq!(
             e,
-            "attack: dice needs the classes of nodes, and the graph has no labels"
+            "attack: dice needs the classes of nodes, and the graph has no labels; take a graph with labels"
         );
     }
 }

@@ -11,10 +11,10 @@ use rand_distr::StandardNormal;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::method::{AttackInput, Method, Property, refused};
+use super::method::{AttackInput, Method, Property};
 use crate::perturb::rows::write_row;
 use crate::perturb::{Budget, Noise};
-use gnarl_graph::Result;
+use gnarl_graph::{Error, Result};
 
 /// Adds Gaussian noise to every feature.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
@@ -45,10 +45,10 @@ impl Method for Gaussian {
     /// Adds noise with a random stream for each node. The new features are dense: `nodes · K`
     /// numbers.
     fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
-        let features = input
-            .graph
-            .features()
-            .ok_or_else(|| refused("the graph has no features to put noise on"))?;
+        let features = input.graph.features().ok_or_else(|| {
+            let what = "the graph has no features to put noise on";
+            Error::missing("attack", what, "take a graph with features")
+        })?;
         let (n, k) = (features.num_rows(), features.num_cols());
         let standard_deviation = Noise::new(self.budget)?.psi() / (k.max(1) as f64).sqrt();
         let mut data = vec![0f32; n * k];
@@ -147,6 +147,7 @@ mod tests {
             .run(&input, 0)
             .unwrap_err()
             .to_string();
-        assert_eq!(e, "attack: the graph has no features to put noise on");
+        let what = "attack: the graph has no features to put noise on";
+        assert_eq!(e, format!("{what}; take a graph with features"));
     }
 }

@@ -24,7 +24,7 @@ use super::loss::{Loss, Objective, ObjectiveValue};
 use super::method::{AttackInput, Method, Property, Requirement, edges, refused};
 use crate::classifier::Classifier;
 use crate::perturb::{Budget, EdgeShare, Pair, flipped};
-use gnarl_graph::Result;
+use gnarl_graph::{Error, Result};
 
 /// Searches for edge flips with a genetic algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
@@ -65,7 +65,8 @@ impl Genetic {
 impl Method for Genetic {
     fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
         let model = input.model.ok_or_else(|| {
-            refused("genetic needs the predictions of a model, and there is none")
+            let what = "genetic needs the predictions of a model, and there is none";
+            Error::missing("attack", what, "name a model")
         })?;
         let targets = input.some_targets::<Self>()?;
         let flips = EdgeShare::new(self.budget)?.flips(input.graph);
@@ -313,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_graph_with_nothing_to_flip_and_wrong_settings() {
+    fn exhausted_flips_and_invalid_settings() {
         let graph = graph(3);
         let model = trained(&graph, Backbone::GCN);
         // A budget of all edges: each member stops where no flip is left to sample.

@@ -148,6 +148,52 @@ pub struct AttackInput<'a> {
 }
 
 impl<'a> AttackInput<'a> {
+    /// An attack on these predictions, with the labels of the graph and no model.
+    #[must_use]
+    pub fn new(graph: &'a Graph, targets: &'a [(u32, u32)]) -> Self {
+        Self {
+            graph,
+            model: None,
+            targets,
+            labels: graph.labels(),
+            training: &[],
+            stop: None,
+        }
+    }
+
+    /// Sets the attacked model or a surrogate.
+    #[must_use]
+    pub fn model(self, model: impl Into<Option<&'a dyn Classifier>>) -> Self {
+        Self {
+            model: model.into(),
+            ..self
+        }
+    }
+
+    /// Sets the classes that the attacker assumes for all nodes.
+    #[must_use]
+    pub fn labels(self, labels: impl Into<Option<&'a Labels>>) -> Self {
+        Self {
+            labels: labels.into(),
+            ..self
+        }
+    }
+
+    /// Sets the training nodes and their classes, for poisoning.
+    #[must_use]
+    pub fn training(self, training: &'a [(u32, u32)]) -> Self {
+        Self { training, ..self }
+    }
+
+    /// Sets a flag that ends the search with the best result so far.
+    #[must_use]
+    pub fn stop(self, stop: impl Into<Option<&'a AtomicBool>>) -> Self {
+        Self {
+            stop: stop.into(),
+            ..self
+        }
+    }
+
     /// Returns true if the search is to end.
     pub(super) fn stopped(&self) -> bool {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
@@ -274,5 +320,5 @@ pub(super) fn without_gradients() -> String {
 }
 
 pub(super) fn refused(what: impl Into<String>) -> Error {
-    Error::argument("attack", what)
+    Error::unsupported("attack", what)
 }

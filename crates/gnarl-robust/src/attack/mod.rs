@@ -31,7 +31,7 @@
 //! use gnarl_graph::generate::{CsbmConfig, csbm};
 //! let graph = csbm(&CsbmConfig::default(), 0)?;
 //! let attack = Attack::from(Dice::budget(0.1));
-//! let attacked = attack.run(&AttackInput { graph: &graph, model: None, targets: &[], labels: graph.labels(), training: &[], stop: None }, 1)?;
+//! let attacked = attack.run(&AttackInput::new(&graph, &[]), 1)?;
 //! assert_eq!(attacked.change.num_flips(), graph.num_edges() / 10);
 //! assert_eq!("dice".parse::<Attack>()?.with(&[("budget".into(), "0.1".into())])?, attack);
 //! # Ok::<(), gnarl_graph::Error>(())
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_ends_when_somebody_asks_and_gives_what_it_has() {
+    fn a_cancelled_attack_returns_its_best_perturbation() {
         let graph = graph(1);
         let (model, targets, training) = (
             trained(&graph, Backbone::GCN),

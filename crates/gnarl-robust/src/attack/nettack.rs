@@ -23,7 +23,7 @@ use super::degrees::DegreeTest;
 use super::linear::{Maps, Propagated, features_of, times, train};
 use super::method::{AttackInput, Flip, MAX_FLIPS, Method, Part, Property, Requirement, refused};
 use crate::perturb::{Budget, Pair, flipped};
-use gnarl_graph::Result;
+use gnarl_graph::{Error, Result};
 
 named! {
     /// The part of the input that Nettack perturbs.
@@ -136,9 +136,8 @@ impl State {
         }
         let classes = input.labels.map_or(0, |labels| labels.num_classes());
         if input.training.is_empty() || classes < 2 {
-            return Err(refused(
-                "nettack trains a surrogate, and there are no training nodes of two classes",
-            ));
+            let what = "nettack trains a surrogate, and there are no training nodes of two classes";
+            return Err(Error::missing("attack", what, "name another split"));
         }
         let on_features = settings.perturb != Parts::Structure;
         let is_binary = graph

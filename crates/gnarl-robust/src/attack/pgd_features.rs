@@ -101,10 +101,10 @@ impl Method for PgdFeatures {
     fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
         let model = input.white_box::<Self>()?;
         let targets = input.some_targets::<Self>()?;
-        let features = input
-            .graph
-            .features()
-            .ok_or_else(|| refused("the graph has no features to attack"))?;
+        let features = input.graph.features().ok_or_else(|| {
+            let what = "the graph has no features to attack";
+            GraphError::missing("attack", what, "take a graph with features")
+        })?;
         if features.num_cols() == 0 || features.num_rows() == 0 {
             return Ok(input.graph.clone());
         }
@@ -544,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn it_beats_noise_of_the_same_norm_on_trained_and_random_models() {
+    fn pgd_beats_noise_of_the_same_norm() {
         let graph = graph(1);
         for (norm, scope) in MEASURES {
             for maximised in [Loss::Margin, Loss::CrossEntropy] {

@@ -162,7 +162,7 @@ mod tests {
     };
 
     #[test]
-    fn it_beats_dice_and_chance() {
+    fn pgd_beats_dice_and_random_flips() {
         let graph = graph(1);
         let flips = graph.num_edges() / 10;
         for backbone in [Backbone::GCN, Backbone::SAGE] {

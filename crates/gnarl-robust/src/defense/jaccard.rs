@@ -56,8 +56,9 @@ impl Jaccard {
     fn keeps(&self, graph: &Graph, pairs: &[Pair]) -> Result<Vec<bool>> {
         self.check()?;
         let Some(features) = graph.features() else {
-            let what = "the graph has no features to compare nodes by; take another --defense, or a graph with features";
-            return Err(gnarl_graph::Error::argument("jaccard", what));
+            let what = "the graph has no features to compare nodes by";
+            let remedy = "take another --defense, or a graph with features";
+            return Err(gnarl_graph::Error::missing("jaccard", what, remedy));
         };
         let supports: Vec<Vec<u32>> = (0..graph.num_nodes())
             .into_par_iter()

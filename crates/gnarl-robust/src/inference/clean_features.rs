@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_learned_from_is_refused() {
+    fn invalid_training_features_are_refused() {
         let graph = words();
         for (graph, nodes, what) in [
             (Graph::empty(3).unwrap(), vec![0], "no features"),

@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_mean_nothing_are_refused() {
+    fn invalid_settings_are_refused() {
         for (crf, what) in [
             (Crf::new(f64::NAN), "crf-sigma must be in [0, 1] (got NaN)"),
             (Crf::new(1.1), "crf-sigma must be in [0, 1] (got 1.1)"),

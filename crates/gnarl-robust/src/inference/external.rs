@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_wrong_is_said_in_one_line_with_its_last_words() {
+    fn failures_are_reported_in_one_line_with_standard_error() {
         for (script, expected) in [
             ("echo no > /dev/stderr; exit 3", "last words: no"),
             (

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_mean_nothing_are_refused_in_one_line() {
+    fn invalid_settings_are_refused_in_one_line() {
         let fail = |name: &str, setting: &str, value: &str| {
             let inference = name.parse::<Inference>().unwrap();
             inference

@@ -219,7 +219,7 @@ mod tests {
     /// The shortcut samples neighbours in the span of the network's first maps; their weights are
     /// one there, too.
     #[test]
-    fn the_shortcut_weighs_neighbours_alike() {
+    fn the_shortcut_gives_neighbours_equal_weights() {
         let graph = graph(30, 40);
         let network = Network::new(
             &NetworkConfig {

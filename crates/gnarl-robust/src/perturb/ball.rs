@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn radii_and_norms_that_mean_nothing_are_refused() {
+    fn invalid_radii_and_norms_are_refused() {
         for epsilon in [-1.0, f64::NAN, f64::INFINITY] {
             let e = Ball::new(Norm::L2, epsilon, Sampler::Exact)
                 .unwrap_err()

@@ -350,7 +350,7 @@ mod tests {
 
     /// Every violation of a budget or a graph is caught.
     #[test]
-    fn what_is_not_allowed_is_caught() {
+    fn changes_beyond_the_budget_are_refused() {
         let edges = |share| Budget::Edges(EdgeShare::new(share).unwrap());
         let features =
             |share, norm, scope| Budget::Features(FeatureBudget::new(share, norm, scope).unwrap());

@@ -64,7 +64,12 @@ impl Settings {
             return refuse("the graph has no nodes".into());
         }
         if self.region.ball().is_some() && graph.features().is_none_or(|f| f.num_cols() == 0) {
-            return refuse("the graph has no features to perturb, only edges to flip".into());
+            let what = "the graph has no features to perturb, only edges to flip";
+            return Err(GraphError::missing(
+                "robustness",
+                what,
+                "choose the target structure",
+            ));
         }
         let ball = self
             .region

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn shape_mismatches_are_refused() {
         assert!(
             Pairs::new(3, vec![(1, 1)])
                 .unwrap_err()

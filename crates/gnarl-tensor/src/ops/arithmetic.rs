@@ -358,7 +358,7 @@ mod tests {
 
     /// Every way in which two shapes can be broadcast, compared with a walk by indices.
     #[test]
-    fn shapes_meet_as_by_hand() {
+    fn broadcasting_by_hand() {
         let numbers = |dims: &[usize]| {
             let count: usize = dims.iter().product();
             Tensor::from_vec(
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_the_maximum_on_either_side() {
+    fn maximum_with_nan_is_nan() {
         let x = Tensor::new(&[f32::NAN, 1.0, 2.0], &Device::Cpu).unwrap();
         let y = Tensor::new(&[1f32, f32::NAN, 3.0], &Device::Cpu).unwrap();
         let largest = x.maximum(&y).unwrap().to_vec1::<f32>().unwrap();

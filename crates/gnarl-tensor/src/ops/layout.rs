@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn shape_mismatches_are_refused() {
         let x = Tensor::from_vec(vec![0f32; 6], (2, 3), &Device::Cpu).unwrap();
         let y = Tensor::from_vec(vec![0f32; 4], (2, 2), &Device::Cpu).unwrap();
         for (result, expected) in [

@@ -31,6 +31,7 @@ pub struct DropEdge {
 
 impl DropEdge {
     /// Returns DropEdge with this probability, and new copies in every epoch.
+    #[must_use]
     pub const fn new(p: f64) -> Self {
         Self { p, ..Self::DEFAULT }
     }

@@ -34,6 +34,7 @@ pub struct DropNode {
 
 impl DropNode {
     /// Returns DropNode with this probability, and new copies in every epoch.
+    #[must_use]
     pub const fn new(p: f64) -> Self {
         Self { p, ..Self::DEFAULT }
     }

@@ -58,6 +58,7 @@ pub use transform::{Copies, GraphTransform};
 
 gnarl_graph::choices! {
     /// The training-data augmentations.
+    #[non_exhaustive]
     pub enum Augment: dyn Augmentation as "augmentation" {
         Nothing(Nothing),
         Retrain(Retrain),
@@ -141,6 +142,7 @@ impl Augment {
 
 gnarl_graph::named! {
     /// Layers whose parameters influence is computed with.
+    #[non_exhaustive]
     pub enum InfluenceLayers as "layers" {
         /// The head, with the exact Hessian.
         Head = "head",

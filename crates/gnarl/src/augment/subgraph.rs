@@ -34,6 +34,7 @@ pub struct Subgraph {
 
 impl Subgraph {
     /// Returns subgraph sampling without this share of the nodes, and new copies in every epoch.
+    #[must_use]
     pub const fn new(drop_ratio: f64) -> Self {
         Self {
             drop_ratio,

@@ -40,6 +40,7 @@ pub const DEGREE_CAP: usize = 255;
 impl NodeFeatures {
     /// Returns the data's own features if nodes have any, otherwise one-hot degrees up to the
     /// largest degree of the set, at most [`DEGREE_CAP`].
+    #[must_use]
     pub fn of(graphs: &[Graph]) -> Self {
         if graphs
             .first()
@@ -96,6 +97,7 @@ pub struct GraphPreparation {
 
 impl GraphPreparation {
     /// Returns the settings of a plan.
+    #[must_use]
     pub fn of(plan: &Plan, scaler: &Scaler, node_features: NodeFeatures) -> Self {
         Self {
             operator: plan.model.operator,
@@ -228,7 +230,7 @@ impl GraphData {
         if features.num_cols() == 0 {
             return Err(gnarl_graph::Error::argument(
                 TASK,
-                "the nodes carry features of no columns",
+                "the features have no columns",
             ));
         }
         let input = Input::from_features(&preparation.features.apply(&features))?;
@@ -293,6 +295,7 @@ impl GraphData {
 
     /// Returns the graphs with other values on their nodes, such as the output of a network's
     /// layers.
+    #[must_use]
     pub fn with_input(&self, input: Input) -> Self {
         Self {
             propagation: self.propagation.clone(),
@@ -340,7 +343,7 @@ impl GraphData {
                 distinct.sort_unstable();
                 if let Some(twice) = distinct.windows(2).find(|w| w[0] == w[1]) {
                     let what = format!(
-                        "graph {} stands twice in a batch for a learned operator",
+                        "graph {} is twice in a batch for a learned operator",
                         twice[0]
                     );
                     return Err(gnarl_graph::Error::argument(TASK, what));
@@ -359,9 +362,10 @@ impl GraphData {
                 let rows = filled
                     .map(|r| x.narrow(0, r.start, r.len()))
                     .collect::<gnarl_tensor::Result<Vec<_>>>()?;
-                Input::Dense(match rows.is_empty() {
-                    true => Tensor::zeros((0, self.input.dim()), DType::F32, &Device::Cpu)?,
-                    false => Tensor::cat(&rows, 0)?,
+                Input::Dense(if rows.is_empty() {
+                    Tensor::zeros((0, self.input.dim()), DType::F32, &Device::Cpu)?
+                } else {
+                    Tensor::cat(&rows, 0)?
                 })
             }
         };
@@ -422,7 +426,7 @@ fn own_features(graphs: &[Graph]) -> gnarl_graph::Result<Features> {
     for (i, graph) in graphs.iter().enumerate() {
         match graph.features() {
             Some(features) => all.push(features),
-            None => return refuse(format!("the nodes of graph {i} carry no features")),
+            None => return refuse(format!("the nodes of graph {i} have no features")),
         }
     }
     let num_cols = all.first().map_or(0, |f| f.num_cols());

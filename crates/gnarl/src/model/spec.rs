@@ -18,7 +18,7 @@ impl Model {
     /// options take their default; unknown keys are refused.
     ///
     /// ```
-    /// use crate::prelude::*;
+    /// use gnarl::prelude::*;
     /// let model = Model::from_toml("backbone = \"gcn\"\noperator = \"A\"\n[training]\nepochs = 50\n")?;
     /// assert_eq!(model.training.epochs, Some(50));
     /// # Ok::<(), gnarl_graph::Error>(())
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn errors_name_the_line() {
         for (text, what) in [
             ("operator = \"A\"", "missing field `backbone`"),
             ("backbone = \"gnc\"", "did you mean"),

@@ -32,7 +32,7 @@ macro_rules! choose {
 /// Open options take their defaults.
 ///
 /// ```
-/// use crate::prelude::*;
+/// use gnarl::prelude::*;
 /// let model = Model::new(Backbone::GCN).operator(Cgso::by(Centrality::Core)).weights(Orthonormal::default());
 /// let text = model.to_toml()?;
 /// assert_eq!(Model::from_toml(&text)?, model);
@@ -76,6 +76,7 @@ pub struct Model {
 impl Model {
     /// A plain model: the operator of the network's paper, one depth, unconstrained weights, one
     /// forward pass, no augmentation.
+    #[must_use]
     pub fn new(backbone: impl Into<Backbone>) -> Self {
         Self {
             backbone: backbone.into(),
@@ -270,6 +271,7 @@ fn of_training() -> names::Fields {
 
 /// The options of one part of a model.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Section {
     /// The option that makes the choice, for an axis.
     pub axis: Option<&'static str>,
@@ -286,6 +288,7 @@ pub struct Section {
 
 impl Section {
     /// Returns the section of a list of choices; `axis` is the option that makes the choice.
+    #[must_use]
     pub fn of_axis(axis: &'static str, title: &'static str, list: &'static [Listed]) -> Self {
         let name = |entry: &Listed| (entry.name.to_string(), entry.about);
         Self {

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_they_do_not_cover_is_said() {
+    fn unsupported_models_are_refused() {
         let graph = path(4).unwrap();
         let model = classifier(network(Backbone::GCN), Readout::Mean, 3, Some(2));
         let bounds = Bounds::new(&model, &graph).unwrap();

@@ -259,7 +259,7 @@ fn check_ball(norm: Norm, epsilon: f64) -> Result<()> {
 }
 
 fn not_covered(what: String) -> Error {
-    GraphError::argument("bounds", format!("no bound covers {what}"))
+    GraphError::unsupported("bounds", format!("no bound covers {what}"))
 }
 
 /// Norms of the rows of a matrix.
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_bound_covers_is_said_in_one_line() {
+    fn unsupported_models_are_refused_in_one_line() {
         let graph = random_features(erdos_renyi(8, 0.4, 1).unwrap(), 5);
         let network = |config: &NetworkConfig| {
             WhiteBox::new(

@@ -188,14 +188,18 @@ impl NoisyRows {
     /// Reads the features of a graph; fails if they are not zeros and ones.
     pub fn of(graph: &Graph, noise: FlipNoise) -> Result<Self> {
         let Some(features) = graph.features() else {
-            let what = "the graph has no features to flip; --target edges flips edges";
-            return Err(Error::argument("certify", what));
+            let what = "the graph has no features to flip";
+            return Err(Error::missing(
+                "certify",
+                what,
+                "--target edges flips edges",
+            ));
         };
         if let Some(v) = features.values().iter().find(|&&v| v != 0.0 && v != 1.0) {
             let what = format!(
                 "flips need features of 0 or 1, and one is {v}; --binary makes them so, --gaussian X adds noise to features of any value"
             );
-            return Err(Error::argument("certify", what));
+            return Err(Error::unsupported("certify", what));
         }
         let (rows, num_cols) = (features.num_rows(), features.num_cols());
         let (mut offsets, mut ones) = (vec![0], Vec::new());
@@ -381,7 +385,7 @@ pub(super) struct NoisyEdges {
 impl NoisyEdges {
     pub fn of(graph: &Graph, noise: FlipNoise) -> Result<Self> {
         if graph.weights().is_some() {
-            return Err(Error::argument(
+            return Err(Error::unsupported(
                 "certify",
                 "edges are flipped in graphs without weights, and this one has some",
             ));
@@ -565,7 +569,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_binary_is_refused_in_one_line() {
+    fn features_that_are_not_binary_are_refused_in_one_line() {
         let noise = FlipNoise {
             p_plus: 0.1,
             p_minus: 0.1,

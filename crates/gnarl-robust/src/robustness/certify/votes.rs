@@ -177,10 +177,7 @@ impl Smoothed<'_> {
             (Noise::Gaussian(standard_deviation), network) => {
                 let graph = self.scaler.scaled(graph)?;
                 if graph.features().is_none() {
-                    return Err(GraphError::argument(
-                        "certify",
-                        "the graph has no features to put noise on",
-                    ));
+                    return Err(no_features());
                 }
                 let reduced = network
                     .map(|network| GaussianCoordinates::new(network, &graph, standard_deviation))
@@ -493,13 +490,18 @@ struct OfNumbers<'a> {
     standard_deviation: f64,
 }
 
+fn no_features() -> GraphError {
+    GraphError::missing(
+        "certify",
+        "the graph has no features to put noise on",
+        "--target edges flips edges",
+    )
+}
+
 impl Scorer for OfNumbers<'_> {
     fn scores(&self, rng: &mut Rng) -> Result<DenseMatrix<f32>> {
         let Some(features) = self.graph.features() else {
-            return Err(GraphError::argument(
-                "certify",
-                "the graph has no features to put noise on",
-            ));
+            return Err(no_features());
         };
         let clean = features.to_dense();
         let moved = with_gaussian(clean.data(), self.standard_deviation, rng);

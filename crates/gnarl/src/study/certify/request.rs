@@ -61,12 +61,12 @@ impl Request {
         ThreatModel {
             target: self
                 .target
-                .unwrap_or_else(|| self.usual_target(has_features)),
+                .unwrap_or_else(|| self.default_target(has_features)),
             task: content.map_or(Task::Node, Content::task),
         }
     }
 
-    fn usual_target(&self, has_features: bool) -> Target {
+    fn default_target(&self, has_features: bool) -> Target {
         let covers = |name: &MethodName, target: Target| match name {
             MethodName::All => true,
             MethodName::One(certificate) => certificate.method().targets().contains(target),
@@ -153,7 +153,7 @@ impl Request {
             };
             let names = listed(&names);
             let what = format!("belongs to {takers}, and {verb} {names}");
-            Err(Error::setting(setting.flag, what))
+            Err(Error::unsupported(setting.flag, what))
         };
         self.settings.iter().map(one).collect()
     }
@@ -306,11 +306,11 @@ mod tests {
 
     #[test]
     fn an_open_target_is_one_that_the_methods_cover() {
-        let usual = |methods: &str| request(methods, None, &[]).threat(None).target;
-        assert_eq!(usual("smoothing,lipschitz"), Target::Features);
-        assert_eq!(usual("exact"), Target::Edges);
-        assert_eq!(usual("exact,smoothing"), Target::Edges);
-        assert_eq!(usual("all"), Target::Features);
+        let default = |methods: &str| request(methods, None, &[]).threat(None).target;
+        assert_eq!(default("smoothing,lipschitz"), Target::Features);
+        assert_eq!(default("exact"), Target::Edges);
+        assert_eq!(default("exact,smoothing"), Target::Edges);
+        assert_eq!(default("all"), Target::Features);
         let graph = gnarl_graph::generate::cycle(5).unwrap();
         let content = Content::Graph(graph);
         let without = request("smoothing", None, &[]).threat(Some(&content));
