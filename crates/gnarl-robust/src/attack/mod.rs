@@ -27,7 +27,7 @@
 //! [`Choice`]: gnarl_graph::names::Choice
 //!
 //! ```
-//! use crate::attack::{dice::Dice, Attack, AttackInput};
+//! use gnarl_robust::attack::{dice::Dice, Attack, AttackInput};
 //! use gnarl_graph::generate::{CsbmConfig, csbm};
 //! let graph = csbm(&CsbmConfig::default(), 0)?;
 //! let attack = Attack::from(Dice::budget(0.1));
