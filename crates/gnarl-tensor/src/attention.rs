@@ -16,7 +16,7 @@ use crate::error::{Result, bail};
 use crate::kernels::{self, HEAD_WIDTH, HEADS, WIDTH, of_each_column, sums_of_heads};
 use crate::pattern::Pattern;
 use crate::simd::simd_dispatch;
-use crate::tape::{Computed, Gradients, Operation, Sinks, apply};
+use crate::tape::{Computed, Gradients, Operation, Sinks, Target, apply};
 
 /// Computes `LeakyReLU(rows[i] + cols[j])` for each entry and head: `[entries, heads]` from two
 /// `[nodes, heads]` tensors.
@@ -112,14 +112,14 @@ impl Operation for Additive {
             if to.wants(0) {
                 let whole = AdditiveGrad { pattern: &self.pattern, entry_of: None, s: &s, g: &g, heads, slope };
                 // SAFETY: every row is written.
-                unsafe { to.fill::<T>(0, |target| whole.write(target.split()))? };
+                unsafe { to.fill::<T>(0, |target| whole.write(target))? };
             }
             if to.wants(1) {
                 let t = self.pattern.transposed();
                 let entry_of = Some(&t.entry_of[..]);
                 let whole = AdditiveGrad { pattern: &t.pattern, entry_of, s: &s, g: &g, heads, slope };
                 // SAFETY: as above.
-                unsafe { to.fill::<T>(1, |target| whole.write(target.split()))? };
+                unsafe { to.fill::<T>(1, |target| whole.write(target))? };
             }
         });
         Ok(())
@@ -138,11 +138,10 @@ struct AdditiveGrad<'a, T> {
 }
 
 impl<T: Float> AdditiveGrad<'_, T> {
-    fn write(&self, (out, add): (&mut [MaybeUninit<T>], bool)) {
+    fn write(&self, target: Target<'_, T>) {
         let heads = self.heads;
-        self.pattern.for_row_blocks(out, heads, |rows, out| {
-            for (row, out) in rows.zip(out.chunks_exact_mut(heads.max(1))) {
-                let out = begun(out, add);
+        target.for_row_blocks(self.pattern, heads, |rows, out| {
+            for (row, out) in rows.zip(out.begun().chunks_exact_mut(heads.max(1))) {
                 for k in self.pattern.row(row) {
                     let k = self.entry_of.map_or(k, |map| map[k] as usize);
                     for (head, out) in out.iter_mut().enumerate() {
@@ -153,16 +152,6 @@ impl<T: Float> AdditiveGrad<'_, T> {
             }
         });
     }
-}
-
-/// Returns values to add to: the present ones, or zeros.
-#[inline(always)]
-fn begun<T: Float>(out: &mut [MaybeUninit<T>], add: bool) -> &mut [T] {
-    if !add {
-        out.iter_mut().for_each(|out| _ = out.write(T::ZERO));
-    }
-    // SAFETY: just written, or written before by the caller's promise.
-    unsafe { &mut *(std::ptr::from_mut(out) as *mut [T]) }
 }
 
 /// Computes `aᵀ LeakyReLU(rows[i] + cols[j])` for each entry and head: `[entries, heads]` from
@@ -340,12 +329,11 @@ simd_dispatch! {
         range: Range<usize>,
         entry_of: Option<&[u32]>,
         g: &[T],
-        add: bool,
-        out: &mut [MaybeUninit<T>],
+        out: Target<'_, T>,
     ) {
-        let width = h.width();
+        let (width, mut out) = (h.width(), out);
         for (i, row) in range.enumerate() {
-            let out = begun(&mut out[i * width..(i + 1) * width], add);
+            let out = out.part(i * width..(i + 1) * width).begun();
             if h.is_usual() && let Ok(sums) = <&mut [T; WIDTH]>::try_from(&mut *out) {
                 *sums = h.usual_grads(row, entry_of, g, *sums);
                 continue;
@@ -453,8 +441,7 @@ impl Operation for GatV2 {
                 // SAFETY: every row is written.
                 unsafe {
                     to.fill::<T>(0, |target| {
-                        let (out, add) = target.split();
-                        h.pattern.for_row_blocks(out, width, |range, out| grad_rows(h, range, None, &g, add, out));
+                        target.for_row_blocks(h.pattern, width, |range, out| grad_rows(h, range, None, &g, out));
                     })?;
                 }
             }
@@ -464,9 +451,8 @@ impl Operation for GatV2 {
                 // SAFETY: every row is written.
                 unsafe {
                     to.fill::<T>(1, |target| {
-                        let (out, add) = target.split();
-                        h.pattern.for_row_blocks(out, width, |range, out| {
-                            grad_rows(h, range, Some(&transposed.entry_of), &g, add, out);
+                        target.for_row_blocks(h.pattern, width, |range, out| {
+                            grad_rows(h, range, Some(&transposed.entry_of), &g, out);
                         });
                     })?;
                 }

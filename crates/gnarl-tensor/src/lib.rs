@@ -41,6 +41,7 @@ mod shape;
 pub mod simd;
 #[doc(hidden)]
 pub mod tape;
+mod target;
 #[doc(hidden)]
 pub mod testing;
 mod threads;

@@ -130,9 +130,16 @@ impl Pattern {
         }
     }
 
-    /// Builds a pattern from parts of a valid one, without checks. Kernels rely on the checks of
-    /// [`new`](Self::new).
-    pub(crate) fn of_valid(num_cols: usize, offsets: Vec<usize>, indices: Vec<u32>) -> Self {
+    /// Builds a pattern from parts of a valid one, without the checks of [`new`](Self::new).
+    ///
+    /// # Safety
+    /// The offsets rise from 0 to the number of indices, and every index is below `num_cols`:
+    /// kernels read memory by them unchecked.
+    pub(crate) unsafe fn new_unchecked(
+        num_cols: usize,
+        offsets: Vec<usize>,
+        indices: Vec<u32>,
+    ) -> Self {
         debug_assert!(
             Self::is_valid(num_cols, &offsets, &indices),
             "pattern entries"

@@ -12,7 +12,7 @@ use crate::error::{Result, bail};
 use crate::operator::Operator;
 use crate::pattern::Pattern;
 use crate::simd::simd_dispatch;
-use crate::tape::{Computed, Gradients, Operation, Sinks, apply};
+use crate::tape::{Computed, Gradients, Operation, Sinks, Target, apply};
 
 /// Computes the softmax of `scores` (`[entries, heads]`) over the entries of each row, head by
 /// head.
@@ -50,6 +50,7 @@ simd_dispatch! {
     ) {
         let (base, step) = (pattern.offsets()[rows.start] * heads, heads.max(1));
         let values = |row: usize| pattern.row(row).start * heads..pattern.row(row).end * heads;
+        assert_eq!(out.len(), pattern.offsets()[rows.end] * heads - base, "values of the entries");
         let mut of_heads = vec![T::LOWEST; heads];
         for row in rows.clone() {
             let entries = values(row);
@@ -64,7 +65,8 @@ simd_dispatch! {
                 }
             }
         }
-        // SAFETY: the rows have all entries of this part, and both types have one layout.
+        // SAFETY: the rows have all entries of this part, as was checked, and both types have one
+        // layout.
         let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [T]) };
         out.iter_mut().for_each(|e| *e = e.quick_exp());
         for row in rows {
@@ -114,9 +116,8 @@ impl Operation for SegmentSoftmax {
             // SAFETY: the rows have all entries, and each is written.
             unsafe {
                 to.fill::<T>(0, |target| {
-                    let (out, add) = target.split();
-                    self.pattern.for_entry_blocks(out, heads, |rows, out| {
-                        softmax_grad_rows(&self.pattern, rows, &p, &g, heads, add, out);
+                    target.for_entry_blocks(&self.pattern, heads, |rows, out| {
+                        softmax_grad_rows(&self.pattern, rows, &p, &g, heads, out);
                     });
                 })
             }
@@ -133,26 +134,23 @@ simd_dispatch! {
         p: &[T],
         g: &[T],
         heads: usize,
-        add: bool,
-        out: &mut [MaybeUninit<T>],
+        out: Target<'_, T>,
     ) {
+        let mut out = out;
         let base = pattern.offsets()[rows.start] * heads;
         let step = heads.max(1);
         let mut means = vec![T::ZERO; heads];
         for row in rows {
             let entries = pattern.row(row).start * heads..pattern.row(row).end * heads;
             let (p, g) = (&p[entries.clone()], &g[entries.clone()]);
-            let out = &mut out[entries.start - base..entries.end - base];
+            let mut out = out.part(entries.start - base..entries.end - base);
             means.fill(T::ZERO);
             for (p, g) in p.chunks_exact(step).zip(g.chunks_exact(step)) {
                 means.iter_mut().zip(p).zip(g).for_each(|((mean, p), g)| *mean += *p * *g);
             }
-            for ((out, p), g) in out.chunks_exact_mut(step).zip(p.chunks_exact(step)).zip(g.chunks_exact(step)) {
-                for (((out, p), g), mean) in out.iter_mut().zip(p).zip(g).zip(&means) {
-                    // SAFETY: a target that is added to was written before.
-                    let before = if add { unsafe { out.assume_init() } } else { T::ZERO };
-                    out.write(before + *p * (*g - *mean));
-                }
+            for (i, (p, g)) in p.chunks_exact(step).zip(g.chunks_exact(step)).enumerate() {
+                let products = p.iter().zip(g).zip(&means).map(|((p, g), mean)| *p * (*g - *mean));
+                out.part(i * step..(i + 1) * step).add(products);
             }
         }
     }

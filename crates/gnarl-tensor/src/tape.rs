@@ -10,12 +10,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::mem::MaybeUninit;
 
 use crate::array::{Tensor, TensorId};
 use crate::element::{DType, Float, by_precision};
 use crate::error::{Error, Result, bail};
 use crate::shape::Shape;
+
+pub use crate::target::Target;
 
 /// Differentiable operation.
 ///
@@ -154,40 +155,6 @@ pub struct Sinks<'a> {
     gathered: &'a mut ById<Tensor>,
     inputs: &'a [Tensor],
     wanted: &'a [bool],
-}
-
-/// Memory for a gradient: uninitialised and to be written in full, or with a sum to add to.
-pub enum Target<'a, T> {
-    /// Uninitialised memory: every value must be written.
-    Write(&'a mut [MaybeUninit<T>]),
-    /// Values so far, to add to.
-    Add(&'a mut [T]),
-}
-
-impl<'a, T: Float> Target<'a, T> {
-    /// Returns values to add to: the values so far, or zeros.
-    pub fn begun(self) -> &'a mut [T] {
-        match self {
-            Target::Add(values) => values,
-            Target::Write(values) => {
-                values.iter_mut().for_each(|value| _ = value.write(T::ZERO));
-                // SAFETY: just written.
-                unsafe { &mut *(std::ptr::from_mut(values) as *mut [T]) }
-            }
-        }
-    }
-
-    /// Returns the values, and true if they are to be added to instead of written.
-    pub fn split(self) -> (&'a mut [MaybeUninit<T>], bool) {
-        match self {
-            Target::Write(values) => (values, false),
-            // SAFETY: both types have one layout; the caller writes only proper values.
-            Target::Add(values) => (
-                unsafe { &mut *(std::ptr::from_mut(values) as *mut [MaybeUninit<T>]) },
-                true,
-            ),
-        }
-    }
 }
 
 impl Sinks<'_> {

@@ -97,9 +97,10 @@ impl Operator {
     /// Returns a constant operator that shares the pattern of another, and results computed from
     /// it, if the entries are in the same places.
     pub fn constant_f32_beside(matrix: &CsrMatrix<f32>, other: &Operator) -> Self {
-        match other.pattern.is_of(matrix) {
-            true => Self::constant_on(other.pattern.clone(), matrix.values().to_vec()),
-            false => Self::constant_f32(matrix),
+        if other.pattern.is_of(matrix) {
+            Self::constant_on(other.pattern.clone(), matrix.values().to_vec())
+        } else {
+            Self::constant_f32(matrix)
         }
     }
 

@@ -137,7 +137,9 @@ impl Operator {
             );
         }
         let num_cols = if as_blocks { rows } else { self.num_cols() };
-        let pattern = Arc::new(Pattern::of_valid(num_cols, offsets, indices));
+        // SAFETY: the offsets are those of valid rows, moved to follow each other. The indices are
+        // those of valid rows, or lie in their block, as was checked, and then in the rows so far.
+        let pattern = Arc::new(unsafe { Pattern::new_unchecked(num_cols, offsets, indices) });
         let picked = |values: &[f32]| {
             let mut out = Vec::with_capacity(count);
             ranges

@@ -51,9 +51,10 @@ fn zip<T: Float>(
                         .for_each(|(out, r)| _ = out.write(f(left[0], *r))),
                 }
             };
-            match out.len() < MIN_PARALLEL_WORK {
-                true => out.chunks_mut(CHUNK).enumerate().for_each(part),
-                false => out.par_chunks_mut(CHUNK).enumerate().for_each(part),
+            if out.len() < MIN_PARALLEL_WORK {
+                out.chunks_mut(CHUNK).enumerate().for_each(part);
+            } else {
+                out.par_chunks_mut(CHUNK).enumerate().for_each(part);
             }
             return;
         }
@@ -78,13 +79,12 @@ fn zip<T: Float>(
                 }
             }
         };
-        match out.len() < MIN_PARALLEL_WORK {
-            true => rows((0, out)),
-            false => {
-                let together = CHUNK.div_ceil(inner);
-                let parts = out.par_chunks_mut(together * inner).enumerate();
-                parts.for_each(|(i, out)| rows((i * together, out)));
-            }
+        if out.len() < MIN_PARALLEL_WORK {
+            rows((0, out));
+        } else {
+            let together = CHUNK.div_ceil(inner);
+            let parts = out.par_chunks_mut(together * inner).enumerate();
+            parts.for_each(|(i, out)| rows((i * together, out)));
         }
     };
     // SAFETY: the rows cover the whole shape, and each of their values is written.
