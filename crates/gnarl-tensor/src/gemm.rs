@@ -9,23 +9,23 @@ use crate::kernels;
 use crate::pattern::MIN_PARALLEL_WORK;
 use crate::target::{Target, overwritten};
 
-/// Writes `a · b` to a target or adds it; `turned` transposes a stored matrix. `shape` is that of
+/// Writes `a · b` to a target or adds it; `transposed` transposes a stored matrix. `shape` is that of
 /// the product: rows, inner size, columns.
 pub(crate) fn dense_product<T: Float>(
     [a, b]: [&[T]; 2],
-    turned: [bool; 2],
+    transposed: [bool; 2],
     (rows, inner, width): (usize, usize, usize),
     target: Target<'_, T>,
 ) {
-    if turned == [true, false] {
+    if transposed == [true, false] {
         return transposed_product((a, b), (inner, rows, width), target);
     }
-    let a = if turned[0] {
+    let a = if transposed[0] {
         Factor::new(a, inner, rows).transposed()
     } else {
         Factor::new(a, rows, inner)
     };
-    let b = if turned[1] {
+    let b = if transposed[1] {
         Factor::new(b, width, inner).transposed()
     } else {
         Factor::new(b, inner, width)
@@ -42,7 +42,7 @@ fn transposed_product<T: Float>(
 ) {
     const ROWS: usize = 2048;
     if inner * width * rows == 0 {
-        target.begun();
+        target.initialised();
         return;
     }
     // Blocks much smaller than their output would cost more than they save.
@@ -137,7 +137,7 @@ fn multiply<T: Float>(a: Factor<'_, T>, b: Factor<'_, T>, threads: Threads, targ
         "shapes of a product"
     );
     if rows * width == 0 || inner == 0 {
-        target.begun();
+        target.initialised();
         return;
     }
     let (out, add): (*mut T, bool) = match target {

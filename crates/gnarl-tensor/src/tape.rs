@@ -336,7 +336,7 @@ impl Tensor {
     fn seed(&self) -> Result<Tensor> {
         if self.elem_count() != 1 {
             bail!(
-                "gradients are those of one value, not of {} in shape {:?}",
+                "gradients need a scalar, not {} values of shape {:?}",
                 self.elem_count(),
                 self.dims()
             );
@@ -363,14 +363,14 @@ impl Tensor {
             for input in &record.inputs {
                 if !input.is_finite()? {
                     return Ok(Some(format!(
-                        "`{name}` was given what is not finite, in shape {:?}",
+                        "`{name}` was given values that are not finite, in shape {:?}",
                         input.shape()
                     )));
                 }
             }
             if !tensor.is_finite()? {
                 return Ok(Some(format!(
-                    "`{name}` made of numbers what is not finite, in shape {:?}",
+                    "`{name}` computed values that are not finite, in shape {:?}",
                     tensor.shape()
                 )));
             }
@@ -519,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn gradients_go_to_what_was_asked_for_and_no_further() {
+    fn gradients_end_at_the_requested_tensors() {
         let v = Var::new(&[2f64], &Device::Cpu).unwrap();
         let squared = v.sqr().unwrap();
         let y = squared.exp().unwrap();
@@ -561,7 +561,7 @@ mod tests {
                 .backward()
                 .unwrap_err()
                 .to_string()
-                .contains("one value")
+                .contains("need a scalar")
         );
     }
 
@@ -572,7 +572,7 @@ mod tests {
         let made = error(v.exp().unwrap().relu().unwrap());
         assert!(
             made.contains("is inf: `")
-                && made.contains("made of numbers")
+                && made.contains("computed values")
                 && made.contains("[1, 2]"),
             "{made}"
         );
@@ -581,7 +581,7 @@ mod tests {
             let constant = Tensor::new(&[[1f32, bad]], &Device::Cpu).unwrap();
             let given = error(v.mul(&constant).unwrap());
             assert!(
-                given.contains("was given what is not finite, in shape [1, 2]"),
+                given.contains("was given values that are not finite, in shape [1, 2]"),
                 "{given}"
             );
         }

@@ -55,7 +55,7 @@ impl<'a, T> Target<'a, T> {
 impl<'a, T: Float> Target<'a, T> {
     /// Returns values to add to: the values so far, or zeros.
     #[inline(always)]
-    pub fn begun(mut self) -> &'a mut [T] {
+    pub fn initialised(mut self) -> &'a mut [T] {
         if let Target::Write(values) = &mut self {
             values.iter_mut().for_each(|value| _ = value.write(T::ZERO));
         }
@@ -180,7 +180,7 @@ mod tests {
         Target::Add(&mut sum).part(1..3).store(&[10.0, 20.0]);
         Target::Add(&mut sum).add([0.5f32, 0.5].into_iter());
         assert_eq!(sum, [1.5, 12.5, 23.0]);
-        assert_eq!(Target::Add(&mut sum).begun(), [1.5, 12.5, 23.0]);
+        assert_eq!(Target::Add(&mut sum).initialised(), [1.5, 12.5, 23.0]);
 
         let mut fresh = [MaybeUninit::<f32>::uninit(); 3];
         let mut target = Target::Write(&mut fresh);
@@ -192,6 +192,6 @@ mod tests {
         assert_eq!(values, [4.0, 0.0, 5.0]);
         assert!(values[1].is_sign_positive(), "zero plus negative zero");
         let mut fresh = [MaybeUninit::<f32>::uninit(); 2];
-        assert_eq!(Target::Write(&mut fresh).begun(), [0.0, 0.0]);
+        assert_eq!(Target::Write(&mut fresh).initialised(), [0.0, 0.0]);
     }
 }

@@ -65,7 +65,7 @@ fn a_step_needs_its_tape_and_two_gradients() {
         drop(grads);
         let after = memory_use();
         assert_eq!(after.used, before.used, "a step leaves nothing behind");
-        after.most - before.used
+        after.peak - before.used
     };
     let first = step(1);
     // Two results per layer are kept; in the backward pass two gradients of that size exist at a

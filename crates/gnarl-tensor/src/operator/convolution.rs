@@ -25,7 +25,10 @@ pub fn constant_convolution(
         Values::Ones(values) | Values::Constant(values) => {
             Some(ApplyConstant::new(&op.pattern, values, None))
         }
-        Values::Variable(_) | Values::Beside(..) | Values::Factored(_) | Values::LowRank(_) => None,
+        Values::Variable(_)
+        | Values::AdditionalPairs(..)
+        | Values::Factored(_)
+        | Values::LowRank(_) => None,
     };
     let (Some(operator), Some(features)) = (constant(operator), constant(features)) else {
         return Ok(None);

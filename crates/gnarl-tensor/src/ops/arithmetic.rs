@@ -160,7 +160,7 @@ impl Walk {
 /// Declares operations of two tensors: the function of two values, and the gradients before they
 /// are summed over broadcast dimensions.
 macro_rules! arithmetic {
-    ($($(#[$meta:meta])* $op:ident, $name:literal, $method:ident, $stretching:ident: |$a:ident, $b:ident| $value:expr,
+    ($($(#[$meta:meta])* $op:ident, $name:literal, $method:ident, $broadcasting:ident: |$a:ident, $b:ident| $value:expr,
         |$left:ident, $right:ident, $output:ident, $grad:ident| ($to_left:expr, $to_right:expr);)*) => {$(
         $(#[$meta])*
         pub(crate) struct $op;
@@ -195,7 +195,7 @@ macro_rules! arithmetic {
 
             $(#[$meta])*
             /// Dimensions of length one, and missing ones, are broadcast.
-            pub fn $stretching(&self, other: &Tensor) -> Result<Tensor> {
+            pub fn $broadcasting(&self, other: &Tensor) -> Result<Tensor> {
                 apply($op, &[self, other])
             }
         }
