@@ -238,8 +238,8 @@ impl Search {
             &Device::Cpu,
         )?;
         let by_end = Maps {
-            first: by_w.matmul_turned(&end.second, [false, true])?,
-            second: end.first.matmul_turned(&by_w, [true, false])?,
+            first: by_w.matmul_transposed(&end.second, [false, true])?,
+            second: end.first.matmul_transposed(&by_w, [true, false])?,
         };
         let r = through_training(&s, &training, by_end)?;
         let w = end.product()?.flatten_all()?.to_vec1::<f32>()?;
