@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use gnarl_graph::names::{Kind, Settings, Value};
 use gnarl_graph::random::mix;
 use gnarl_graph::sample::Fanout;
+use gnarl_graph::settings::{Kind, Settings, Value};
 use gnarl_graph::{Labels, Split};
 use serde::{Deserialize, Serialize};
 

@@ -1054,7 +1054,7 @@ mod tests {
                 let none = |name: &str| (name.to_string(), "0".to_string());
                 let is_amount = |name: &&str| ["budget", "psi"].contains(name);
                 let amounts = attack
-                    .listed()
+                    .info()
                     .settings
                     .iter()
                     .map(|setting| setting.name)
