@@ -4,8 +4,8 @@
 //! The sum runs over the neighbours without the node itself, as in the paper: a node counts once,
 //! by the factor 1 + ε.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::batch_norm::BatchNorm;
