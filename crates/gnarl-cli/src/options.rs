@@ -7,7 +7,7 @@ use gnarl::augment::density::Density;
 use gnarl::model::{Model, Section};
 use gnarl::study::certify::Certificate;
 use gnarl_graph::Error;
-use gnarl_graph::names::{Kind, Listed, Setting, renamed};
+use gnarl_graph::settings::{ChoiceInfo, Kind, Setting, renamed};
 use gnarl_robust::attack::Attack;
 
 /// Builds an option under a heading.
@@ -75,7 +75,7 @@ pub fn new_names(old: &str) -> Option<String> {
     (!found.is_empty()).then(|| found.join("; "))
 }
 
-fn new_names_in(list: &[Listed], old: &str) -> Vec<String> {
+fn new_names_in(list: &[ChoiceInfo], old: &str) -> Vec<String> {
     let new = renamed(list, old).unwrap_or_default();
     let each = new.split("; ").filter(|name| !name.is_empty());
     each.map(|name| format!("--{name}")).collect()

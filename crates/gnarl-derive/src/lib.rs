@@ -53,8 +53,8 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
             }
         }
 
-        impl ::gnarl_graph::names::Settings for #name {
-            const SETTINGS: &'static [::gnarl_graph::names::Setting] = &[#(#listed),*];
+        impl ::gnarl_graph::settings::Settings for #name {
+            const SETTINGS: &'static [::gnarl_graph::settings::Setting] = &[#(#listed),*];
 
             fn check_ranges(&self) -> ::gnarl_graph::Result<()> {
                 #(#checks)*
@@ -204,7 +204,7 @@ impl<'a> Declared<'a> {
         let least = end(range.and_then(|r| r.start.as_deref()), self.above.as_ref());
         let below = self.below.as_ref().or(most.filter(|_| half_open));
         let most = end(most.filter(|_| !half_open), below);
-        Some(quote!(::gnarl_graph::names::Bounds { least: #least, most: #most }))
+        Some(quote!(::gnarl_graph::settings::Bounds { least: #least, most: #most }))
     }
 
     /// Generates the entry in the list of settings.
@@ -215,11 +215,11 @@ impl<'a> Declared<'a> {
         let (open, value, was) = (text(&self.open), text(&self.value), text(&self.was));
         let bounds = optional(self.bounds());
         quote! {
-            ::gnarl_graph::names::Setting {
+            ::gnarl_graph::settings::Setting {
                 name: #name,
                 flag: #flag,
                 about: #about,
-                kind: <#of as ::gnarl_graph::names::Value>::KIND,
+                kind: <#of as ::gnarl_graph::settings::Value>::KIND,
                 bounds: #bounds,
                 optional: #is_optional,
                 open: #open,
@@ -242,7 +242,7 @@ impl<'a> Declared<'a> {
     /// Generates the check of a reference `value` to a value that is set.
     fn check_call(&self) -> Tokens {
         let (flag, of, bounds) = (self.flag(), self.inner(), optional(self.bounds()));
-        quote!(::gnarl_graph::names::check_value::<#of>(#flag, value, #bounds)?;)
+        quote!(::gnarl_graph::settings::check_value::<#of>(#flag, value, #bounds)?;)
     }
 }
 
@@ -339,12 +339,12 @@ fn choice(input: &DeriveInput, fields: &[Declared<'_>]) -> syn::Result<Tokens> {
     Ok(quote! {
         #constant
 
-        impl ::gnarl_graph::names::Choice for #of {
+        impl ::gnarl_graph::settings::Choice for #of {
             const NAME: &'static str = #name;
             const ABOUT: &'static str = #about;
 
             fn check(&self) -> ::gnarl_graph::Result<()> {
-                ::gnarl_graph::names::Settings::check_ranges(self)?;
+                ::gnarl_graph::settings::Settings::check_ranges(self)?;
                 #check
             }
         }
@@ -454,8 +454,8 @@ impl Partial<'_> {
         quote! {
             impl #partial {
                 /// Settings by the names under which they are stored.
-                pub const SETTINGS: &'static [::gnarl_graph::names::Setting] =
-                    <#of as ::gnarl_graph::names::Settings>::SETTINGS;
+                pub const SETTINGS: &'static [::gnarl_graph::settings::Setting] =
+                    <#of as ::gnarl_graph::settings::Settings>::SETTINGS;
 
                 /// Returns the settings that were given.
                 pub fn set(&self) -> ::std::vec::Vec<#listed> {

@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::names::{Kind, Value};
 use crate::random::mix;
+use crate::settings::{Kind, Value};
 
 /// Largest number of hops of a fan-out.
 const MAX_ROUNDS: usize = 16;

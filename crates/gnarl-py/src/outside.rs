@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl::study::predict::{Clean, fit_inference, under, without_inputs};
 use gnarl::study::robustness::measure;
-use gnarl_graph::names::Given;
+use gnarl_graph::settings::SettingText;
 use gnarl_graph::{DenseMatrix, Error as GraphError, Graph};
 use gnarl_robust::attack::{Attack, AttackInput, Property};
 use gnarl_robust::classifier::Classifier;
@@ -245,7 +245,7 @@ impl PyDefended {
         py: Python<'_>,
         model: &Bound<'_, PyAny>,
         name: &str,
-        settings: Vec<Given>,
+        settings: Vec<SettingText>,
         clean: Vec<Bound<'_, PyGraph>>,
         train: Option<&Bound<'_, PyAny>>,
         seed: u64,
@@ -357,7 +357,7 @@ pub fn attack<'py>(
     py: Python<'py>,
     graph: &Bound<'py, PyGraph>,
     name: &str,
-    settings: Vec<Given>,
+    settings: Vec<SettingText>,
     model: Option<&Bound<'py, PyAny>>,
     targets: Vec<(u32, u32)>,
     training: Vec<(u32, u32)>,
@@ -465,7 +465,7 @@ pub fn purified(
     py: Python<'_>,
     graph: &Bound<'_, PyGraph>,
     name: &str,
-    settings: Vec<Given>,
+    settings: Vec<SettingText>,
 ) -> PyResult<PyGraph> {
     let defense = name
         .parse::<Defense>()

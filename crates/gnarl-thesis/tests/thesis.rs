@@ -849,11 +849,6 @@ fn cell_of<'a>(report: &'a Report, label: &str) -> &'a CellReport {
         .cells[0]
 }
 
-/// The runs of a row's first cell.
-fn runs_of(report: &Report, label: &str) -> Vec<f64> {
-    cell_of(report, label).ours.as_ref().unwrap().runs.clone()
-}
-
 /// Checks a row's mean difference to a baseline over two folds.
 fn check_minus(report: &Report, label: &str, baseline: &str) {
     let by_hand: f64 = runs_of(report, label)
@@ -926,7 +921,6 @@ fn assert_cells_of_other_tables(settings: &Settings, report: &Report) {
         run(table("results_gcn"), settings).1.len() == 1,
         "nothing is run again"
     );
-}
 
     // The densities of GRATIN: the cells of the mixture and of the control exist already, the
     // Gaussians' cell comes from the study.

@@ -140,8 +140,8 @@ fn with_copies(augment: Augment, copies: Copies) -> Option<Augment> {
 
 /// Name of the augmentation's one real setting that changes graphs.
 fn strength_of(augment: &Augment) -> &'static str {
-    let mut settings = augment.listed().settings.iter();
-    let real = settings.find(|setting| matches!(setting.kind, gnarl_graph::names::Kind::Real));
+    let mut settings = augment.info().settings.iter();
+    let real = settings.find(|setting| matches!(setting.kind, gnarl_graph::settings::Kind::Real));
     real.unwrap().name
 }
 

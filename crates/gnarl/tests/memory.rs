@@ -65,7 +65,7 @@ fn memory_of_a_training_step() {
         drop(grads);
         let after = memory_use();
         assert_eq!(after.used, before.used, "a step leaves nothing behind");
-        after.most - before.used
+        after.peak - before.used
     };
     let first = step(1);
     // Two results per layer are kept; in the backward pass two gradients of that size exist at a

@@ -12,8 +12,8 @@ use std::path::Path;
 use gnarl::model::Section;
 use gnarl::prelude::*;
 use gnarl_data::Task;
-use gnarl_graph::names::{Given, Setting};
 use gnarl_graph::random::stream;
+use gnarl_graph::settings::{Setting, SettingText};
 use gnarl_graph::{DenseMatrix, generate};
 use gnarl_nn::depth::Kind;
 use gnarl_nn::networks::{Capability, DefaultOperator, NetworkSetting};
@@ -329,7 +329,7 @@ fn value_of(model: &Model, section: &str, setting: &Setting, task: Task) -> Valu
     }
 }
 
-fn given(options: &[(&str, &str)]) -> Vec<Given> {
+fn given(options: &[(&str, &str)]) -> Vec<SettingText> {
     options
         .iter()
         .map(|(flag, value)| (flag.to_string(), value.to_string()))
@@ -444,7 +444,7 @@ impl<'a> Walk<'a> {
                 continue;
             };
             if axis == "model" {
-                self.settings(&plain, &name, "backbone", backbone.listed().settings);
+                self.settings(&plain, &name, "backbone", backbone.info().settings);
                 continue;
             }
             for (choice, _) in names {
@@ -505,7 +505,7 @@ const QUICK: &[(&str, &str, &str)] = &[
 /// Settings that a choice accepts; the tests of the lists check that settings of others are
 /// refused.
 fn own_settings(axis: &str, choice: &str, settings: &[Setting]) -> Vec<Setting> {
-    let stored = |list: &'static [gnarl_graph::names::Listed]| {
+    let stored = |list: &'static [gnarl_graph::settings::ChoiceInfo]| {
         list.iter()
             .find(|entry| entry.name == choice)
             .map_or(Vec::new(), |entry| entry.settings.to_vec())

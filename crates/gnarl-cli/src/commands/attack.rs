@@ -18,7 +18,7 @@ use gnarl::study::portrait::walk_along;
 use gnarl_data::Task;
 use gnarl_data::{Benchmark, Dataset};
 use gnarl_graph::metrics::PairedDifference;
-use gnarl_graph::names::{Given, Setting, by_flag, listed};
+use gnarl_graph::settings::{Setting, SettingText, by_flag, join_names};
 use gnarl_graph::{Error, Graph};
 use gnarl_nn::features::FeatureScaling;
 use gnarl_nn::networks::Backbone;
@@ -121,7 +121,7 @@ pub struct AttackArgs {
 pub struct AttackOptions {
     name: String,
     /// Settings by option.
-    settings: Vec<Given>,
+    settings: Vec<SettingText>,
 }
 
 fn section() -> Section {
@@ -184,15 +184,15 @@ impl AttackOptions {
     fn attacks(&self) -> gnarl_graph::Result<Vec<Attack>> {
         let attack = self.name.parse::<Attack>()?;
         // A setting is stored under the name that the attack has for it.
-        let own = attack.listed().settings;
+        let own = attack.info().settings;
         let all = section().settings;
-        let by_name = |(flag, text): &Given| {
+        let by_name = |(flag, text): &SettingText| {
             let setting = own.iter().chain(&all).find(|known| known.flag == flag);
             let name = setting.map_or(flag.as_str(), |known| known.name);
             (name.to_string(), text.clone())
         };
         let as_given = |e: Error| by_flag(&all, e);
-        let (budgets, others): (Vec<Given>, Vec<Given>) = self
+        let (budgets, others): (Vec<SettingText>, Vec<SettingText>) = self
             .settings
             .iter()
             .map(by_name)
@@ -396,7 +396,7 @@ impl AttackRequest<'_> {
         if self.args.sees == AttackerAccess::Network && !applies {
             let black_box: Vec<&str> = Attack::all()
                 .filter(|a| a.is_black_box())
-                .map(|a| a.listed().name)
+                .map(|a| a.info().name)
                 .collect();
             let what = format!(
                 "network applies to a trained model with an inference rule, attacked without --transfer by {}; leave --sees out",

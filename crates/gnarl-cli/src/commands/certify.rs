@@ -11,7 +11,7 @@ use gnarl::study::certify::{
 };
 use gnarl::study::{Accuracy, forecast};
 use gnarl_data::{Benchmark, Dataset};
-use gnarl_graph::names::Given;
+use gnarl_graph::settings::Given;
 use gnarl_thesis::Recipe;
 use serde::Serialize;
 
@@ -83,7 +83,7 @@ fn help_of_method() -> String {
 
 /// Settings of certificates that were given, by option.
 #[derive(Debug, Clone, Default)]
-pub struct CertificateOptions(pub Vec<Given>);
+pub struct CertificateOptions(pub Vec<SettingText>);
 
 impl Args for CertificateOptions {
     fn augment_args(command: Command) -> Command {

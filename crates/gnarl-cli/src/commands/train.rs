@@ -636,7 +636,7 @@ impl TrainReport {
                     }
                     (Copies::EachEpoch, None) => "sampled in every epoch",
                 };
-                let mut settings = augment.listed().settings.iter();
+                let mut settings = augment.info().settings.iter();
                 let stored = serde_json::to_value(augment).unwrap_or_default();
                 let value = settings.find_map(|setting| {
                     let x = stored[setting.name].as_f64()?;

@@ -5,7 +5,7 @@
 //! files, options and the tests over every network come from the list.
 
 use gnarl_graph::Error;
-use gnarl_graph::names::listed;
+use gnarl_graph::settings::join_names;
 
 use super::bodies::*;
 use super::config::NetworkSetting;
@@ -140,7 +140,7 @@ impl Backbone {
     /// `every model but a and b`.
     pub fn names_of(has: impl Fn(&Self) -> bool) -> String {
         let (with, without): (Vec<Self>, Vec<Self>) = Self::all().partition(has);
-        let names = |of: &[Self]| listed(&of.iter().map(Self::name).collect::<Vec<_>>());
+        let names = |of: &[Self]| join_names(&of.iter().map(Self::name).collect::<Vec<_>>());
         if without.len() < with.len() && !without.is_empty() {
             return format!("every model but {}", names(&without));
         }
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_list_is_sound() {
-        gnarl_graph::names::assert_listed(Backbone::LIST, Backbone::all().map(|b| b.stored()));
+        gnarl_graph::settings::assert_listed(Backbone::LIST, Backbone::all().map(|b| b.stored()));
         let names: Vec<&str> = Backbone::all().map(|backbone| backbone.name()).collect();
         for (i, backbone) in Backbone::all().enumerate() {
             let name = backbone.name();

@@ -4,8 +4,8 @@
 //! The operator gives the pattern (A + I) and scales the attention coefficients. With A_hat's
 //! pattern and value one this is the paper's layer.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;

@@ -2,8 +2,8 @@
 //! `softmax_j aᵀ LeakyReLU(W_r x_i + W_l x_j)`, so that the ranking of neighbours may differ from
 //! node to node. The operator gives the pattern (A + I) and scales the coefficients.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;

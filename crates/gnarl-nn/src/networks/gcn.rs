@@ -1,8 +1,8 @@
 //! GCN ([Kipf and Welling 2017](https://arxiv.org/abs/1609.02907)): `Φ X W + b`, with Φ = A_hat by
 //! default.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;

@@ -1,8 +1,8 @@
 //! Multilayer perceptron: linear layers with the interface of a message-passing layer, without
 //! propagation. An MLP is the baseline that uses features alone.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;

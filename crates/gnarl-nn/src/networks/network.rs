@@ -671,10 +671,10 @@ mod tests {
 
     #[test]
     fn every_setting_of_a_network_makes_a_difference() {
-        use gnarl_graph::names::Kind;
+        use gnarl_graph::settings::Kind;
         for (name, backbone) in Backbone::named() {
             let plain = plain(backbone);
-            for setting in backbone.listed().settings {
+            for setting in backbone.info().settings {
                 let value = match setting.kind {
                     Kind::Count => "2",
                     Kind::Real => "0.7",

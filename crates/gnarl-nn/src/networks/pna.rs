@@ -11,8 +11,8 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;

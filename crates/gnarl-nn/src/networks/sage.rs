@@ -1,8 +1,8 @@
 //! GraphSAGE ([Hamilton et al. 2017](https://arxiv.org/abs/1706.02216)):
 //! `x_i W_self + b + (Φ x)_i W_neigh`, with Φ the mean H by default.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;

@@ -10,8 +10,8 @@
 //! gradients go through its vector, the distances and the values. O(entries · width · log entries
 //! of a row).
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;

@@ -36,7 +36,7 @@ impl Prepared {
     ) -> Result<Self> {
         let input = match (graph.features(), other) {
             (Some(Features::Sparse(m)), Some(Input::Sparse(other))) => {
-                Input::Sparse(Operator::constant_f32_beside(m, other))
+                Input::Sparse(Operator::constant_f32_sharing(m, other))
             }
             _ => input(graph)?,
         };

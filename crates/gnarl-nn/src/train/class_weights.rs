@@ -4,7 +4,7 @@
 //! selection weights validation nodes or graphs in the same way: otherwise an epoch that only
 //! predicts the largest class would be selected.
 
-use gnarl_graph::names::{Kind, Value};
+use gnarl_graph::settings::{Kind, Value};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;

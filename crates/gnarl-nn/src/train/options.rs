@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use gnarl_graph::names::{Kind, Settings, Value};
 use gnarl_graph::sample::Fanout;
+use gnarl_graph::settings::{Kind, Settings, Value};
 use gnarl_graph::{Error, Result};
 use serde::{Deserialize, Serialize};
 

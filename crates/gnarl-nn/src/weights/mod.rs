@@ -12,7 +12,7 @@
 mod orthonormal;
 mod parseval;
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use gnarl_tensor::{Result, Tensor};
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_list_is_sound() {
-        gnarl_graph::names::assert_listed(
+        gnarl_graph::settings::assert_listed(
             WeightsChoice::LIST,
             WeightsChoice::all().map(|choice| choice.stored()),
         );

@@ -16,7 +16,7 @@
 
 use std::sync::OnceLock;
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Constraint;

@@ -8,9 +8,9 @@
 use std::collections::HashSet;
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::Choice;
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Choice;
 use rand::RngExt;
 use rand::seq::index::sample;
 

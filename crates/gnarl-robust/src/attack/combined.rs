@@ -2,8 +2,8 @@
 //! Günnemann 2019, [arXiv:1902.08412](https://arxiv.org/abs/1902.08412)), then Gaussian noise on
 //! every feature by [`gaussian`](super::gaussian).
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{Error, Graph};
 use serde::{Deserialize, Serialize};
 
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::attack::Attack;
     use crate::attack::testing::{graph, targets, training};
-    use gnarl_graph::names::Choice;
+    use gnarl_graph::settings::Choice;
 
     #[test]
     fn both_parts_change_within_their_budgets() {

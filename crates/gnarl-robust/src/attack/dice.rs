@@ -10,9 +10,9 @@
 
 use std::collections::HashSet;
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{Error, Graph};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};

@@ -2,9 +2,9 @@
 //! [arXiv:2404.17947](https://arxiv.org/abs/2404.17947)): every entry moves by a normal sample with
 //! standard deviation `psi / sqrt(K)` for K features.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{DenseMatrix, Features, Graph};
 use rand::RngExt;
 use rand_distr::StandardNormal;

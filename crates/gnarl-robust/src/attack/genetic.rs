@@ -12,9 +12,9 @@
 use std::collections::BTreeSet;
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::{Rng, stream};
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use rayon::prelude::*;

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gnarl_graph::names::{Choice, listed};
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::{Choice, join_names};
 use gnarl_graph::{Graph, Labels, named};
 
 use super::Attack;
@@ -315,7 +315,7 @@ pub(super) fn without_gradients() -> String {
         .collect();
     format!(
         "attack it through a surrogate, or without gradients by {}",
-        listed(&plain)
+        join_names(&plain)
     )
 }
 

@@ -12,9 +12,9 @@
 //! `∂L/∂Â = E (ÂXW)ᵀ + (ÂE)(XW)ᵀ + R (ÂX)ᵀ + (ÂR) Xᵀ`: its largest entries are found tile by tile,
 //! and memory grows with edges, features and training nodes, never with n².
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{CsrMatrix, Graph, named};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -238,8 +238,8 @@ impl Search {
             &Device::Cpu,
         )?;
         let by_end = Maps {
-            first: by_w.matmul_turned(&end.second, [false, true])?,
-            second: end.first.matmul_turned(&by_w, [true, false])?,
+            first: by_w.matmul_transposed(&end.second, [false, true])?,
+            second: end.first.matmul_transposed(&by_w, [true, false])?,
         };
         let r = through_training(&s, &training, by_end)?;
         let w = end.product()?.flatten_all()?.to_vec1::<f32>()?;
@@ -603,7 +603,7 @@ mod tests {
     use super::*;
     use crate::attack::{Attack, Attacked};
     use gnarl_graph::generate::{CsbmConfig, csbm};
-    use gnarl_graph::names::Choice;
+    use gnarl_graph::settings::Choice;
 
     fn training_nodes(graph: &Graph) -> Vec<(u32, u32)> {
         let labels = graph.labels().unwrap();

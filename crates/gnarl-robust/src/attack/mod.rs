@@ -24,10 +24,10 @@
 //! result keeps its budget ([`Budget`]) and is a valid graph. To add an attack, write a file here
 //! with its settings, which implement [`Choice`] and [`Method`], and add a line to the list below.
 //!
-//! [`Choice`]: gnarl_graph::names::Choice
+//! [`Choice`]: gnarl_graph::settings::Choice
 //!
 //! ```
-//! use crate::attack::{dice::Dice, Attack, AttackInput};
+//! use gnarl_robust::attack::{dice::Dice, Attack, AttackInput};
 //! use gnarl_graph::generate::{CsbmConfig, csbm};
 //! let graph = csbm(&CsbmConfig::default(), 0)?;
 //! let attack = Attack::from(Dice::budget(0.1));
@@ -124,13 +124,13 @@ mod tests {
     use super::*;
     use crate::classifier::WhiteBox;
     use crate::perturb::{FeatureChange, Norm, Scope};
-    use gnarl_graph::names::{Given, assert_listed};
+    use gnarl_graph::settings::{SettingText, assert_listed};
     use gnarl_graph::{CsrMatrix, Features, Graph, Labels, Split};
     use gnarl_nn::networks::Backbone;
     use proptest::prelude::*;
     use testing::{graph, targets, trained, training, untrained};
 
-    fn given(pairs: &[(&str, &str)]) -> Vec<Given> {
+    fn given(pairs: &[(&str, &str)]) -> Vec<SettingText> {
         pairs
             .iter()
             .map(|(name, text)| (name.to_string(), text.to_string()))

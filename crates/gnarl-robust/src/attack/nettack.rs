@@ -13,9 +13,9 @@
 
 use std::collections::HashSet;
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph, named};
 use serde::{Deserialize, Serialize};
 

@@ -8,9 +8,9 @@
 //! on the `nodes · dim` coordinates with the same result. In Linf the perturbation has all its
 //! entries, but gradients and products are formed for some rows at a time.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{DenseMatrix, Error as GraphError, Features, Graph};
 use rand::RngExt;
 use rand_distr::StandardNormal;
@@ -487,7 +487,7 @@ mod tests {
     use crate::attack::testing::{accuracy, graph, targets, trained, untrained};
     use crate::attack::{Attack, Attacked};
     use crate::classifier::to_matrix;
-    use gnarl_graph::names::Choice;
+    use gnarl_graph::settings::Choice;
     use gnarl_nn::networks::Backbone;
 
     fn run(model: &dyn Classifier, graph: &Graph, pgd: PgdFeatures) -> Attacked {

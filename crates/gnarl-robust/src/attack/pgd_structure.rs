@@ -14,9 +14,9 @@
 //! tried in addition.
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::block::{MAX_BLOCK, Search, ascend};
@@ -132,8 +132,8 @@ mod tests {
     use crate::attack::testing::{accuracy, graph, targets, trained, untrained, untrained_with};
     use crate::attack::{Attack, Attacked};
     use crate::classifier::{Classifier, FromFn, WhiteBox};
-    use gnarl_graph::names::Choice;
     use gnarl_graph::operator::ClassicalOperator;
+    use gnarl_graph::settings::Choice;
     use gnarl_nn::networks::Backbone;
     use gnarl_nn::operator::{Cgso, Initialisation, OperatorChoice};
 

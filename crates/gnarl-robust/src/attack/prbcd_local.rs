@@ -7,9 +7,9 @@
 //! after the other on one graph, as in Nettack, each with its own budget.
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::block::{self, MAX_BLOCK, Search};

@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::method::{AttackInput, Method, edges};

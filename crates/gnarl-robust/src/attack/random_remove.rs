@@ -2,8 +2,8 @@
 //! (Dai et al. 2018, [arXiv:1806.02371](https://arxiv.org/abs/1806.02371)).
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::method::{AttackInput, Method, edges};

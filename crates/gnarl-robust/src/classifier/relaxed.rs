@@ -135,7 +135,7 @@ impl Relaxed {
         let with_zero = Tensor::cat(&[weights, &Tensor::zeros(1, DType::F32, &Device::Cpu)?], 0)?;
         let a = with_zero.index_select(&self.pair_of, 0)?;
         let with_absent = |operator: Operator, scales: [Option<Tensor>; 2]| match absent {
-            Some((pairs, weights)) => operator.beside(pairs, weights, scales),
+            Some((pairs, weights)) => operator.with_pairs(pairs, weights, scales),
             None => Ok(operator),
         };
         if self.kind == Op::Adjacency {

@@ -18,8 +18,8 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::names::{Choice, Settings};
 use gnarl_graph::operator::ClassicalOperator;
+use gnarl_graph::settings::{Choice, Settings};
 use gnarl_graph::{CsrMatrix, Graph};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,7 @@
 //! The similarity is `|A ∩ B| / |A ∪ B|` of the non-zero features A and B of two nodes; their values
 //! do not matter. Two nodes without features have similarity zero.
 
-use gnarl_graph::names::{Choice, Settings};
+use gnarl_graph::settings::{Choice, Settings};
 use gnarl_graph::{Features, Graph};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn the_list_matches_stored_names() {
-        gnarl_graph::names::assert_listed(
+        gnarl_graph::settings::assert_listed(
             Defense::LIST,
             Defense::all().map(|defense| defense.stored()),
         );

@@ -2,7 +2,7 @@
 //! neighbours that look like clean inputs ([`CleanFeatures`], [`CleanEdges`]). There is no ball and
 //! no radius: the distance of the neighbours is estimated from the input.
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::robust_crf::SIGMAS;

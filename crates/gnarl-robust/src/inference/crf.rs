@@ -9,8 +9,8 @@
 //! where every `Y~_b` is the result of K - 1 updates around b: `1 + L + … + L^K` evaluations of the
 //! model. With σ = 0, K = 1 and g = 1 it is randomised smoothing.
 
-use gnarl_graph::names::{Bounds, check_value};
 use gnarl_graph::random::{Rng, mix, stream};
+use gnarl_graph::settings::{Bounds, check_value};
 use gnarl_graph::{DenseMatrix, Graph};
 use rayon::prelude::*;
 

@@ -2,7 +2,7 @@
 //! like those of the training graph are dropped before a trained model predicts. [`EdgeDetectors`]
 //! are the detectors.
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::edge_detectors::{Flagging, THRESHOLDS};

@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn the_list_matches_stored_names_and_names_are_read_back() {
-        gnarl_graph::names::assert_listed(Inference::LIST, Inference::all().map(|i| i.stored()));
+        gnarl_graph::settings::assert_listed(Inference::LIST, Inference::all().map(|i| i.stored()));
         for inference in Inference::all() {
             assert_eq!(
                 inference

@@ -1,6 +1,6 @@
 //! One forward pass.
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::{Crf, Inference, Method, PerturbationTarget, Prior, SamplingRegion};

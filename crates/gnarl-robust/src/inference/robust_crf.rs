@@ -1,7 +1,7 @@
 //! RobustCRF ([Abbahaddou et al. 2024](https://arxiv.org/abs/2411.05399)): the predictions on
 //! sampled neighbours of an input are combined by a conditional random field.
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::balls::{

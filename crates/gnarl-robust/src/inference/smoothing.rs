@@ -2,7 +2,7 @@
 //! predictions in a ball around the input. It is the control of RobustCRF: the same neighbours with
 //! equal weights, and no weight on the model's own prediction.
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::balls::{

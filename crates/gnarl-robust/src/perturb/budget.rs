@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use gnarl_graph::names::{Bounds, check_value};
+use gnarl_graph::settings::{Bounds, check_value};
 use gnarl_graph::{Error, Features, Graph, Result, named};
 
 use super::Norm;

@@ -79,7 +79,7 @@ named! {
 /// A description of regions; a radius makes a [`Region`] of it.
 ///
 /// ```
-/// use crate::robustness::{Region, RegionOptions, Target};
+/// use gnarl_robust::robustness::{Region, RegionOptions, Target};
 /// let options = RegionOptions::new(Target::Structure);
 /// assert!(matches!(options.region(2.0)?, Region::Structure { flips: 2, .. }));
 /// let e = options.region(1.5).unwrap_err().to_string();

@@ -9,8 +9,8 @@
 //! graph of the partner's class. The authors average these rows, which turns atom types into
 //! mixtures of them.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::{Rng, mix};
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{Features, Graph, Result};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};

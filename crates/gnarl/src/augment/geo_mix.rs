@@ -17,8 +17,8 @@
 //! authors approximate the geodesic in fewer dimensions; their solver differs.
 
 use gnarl_graph::distance::{BarycentreSettings, BarycentreStart, Space, transport};
-use gnarl_graph::names::{Choice, Settings};
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::{Choice, Settings};
 use gnarl_graph::{CsrMatrix, DenseMatrix, Error, Features, Graph, Result};
 use rand::RngExt;
 use rand::seq::SliceRandom;

@@ -4,8 +4,8 @@
 //! Gaussian mixture. Each class gets as many samples as it has vectors, or so many that all classes
 //! are of the same size.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::{mix, stream};
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{DenseMatrix, Error, Result};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -438,7 +438,7 @@ fn norm(a: &[f64]) -> f64 {
 /// largest influence, ascending; of equals the first. Fails for an invalid `share`.
 ///
 /// ```
-/// let best = crate::augment::influence::select(&[0.1, -2.0, 0.7, 0.1], 0.5)?;
+/// let best = gnarl::augment::influence::select(&[0.1, -2.0, 0.7, 0.1], 0.5)?;
 /// assert_eq!(best, [0, 2]);
 /// # Ok::<(), gnarl_graph::Error>(())
 /// ```

@@ -7,8 +7,8 @@
 //! `h̃_i = λ h_i + (1 - λ) h_π(i)` with one `λ ~ Beta(α, α)` and one random permutation π for each
 //! step. `α = 1` is the uniform distribution.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{Error, Result};
 use rand::seq::SliceRandom;
 use rand_distr::{Beta, Distribution};
@@ -58,8 +58,8 @@ impl ManifoldMixup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnarl_graph::names::Choice;
     use gnarl_graph::random::stream;
+    use gnarl_graph::settings::Choice;
 
     #[test]
     fn shares_are_beta_and_partners_an_order() {

@@ -12,7 +12,7 @@ use gnarl_graph::random::Rng;
 use gnarl_graph::{Error, Features, Graph, Result};
 use rand::RngExt;
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;

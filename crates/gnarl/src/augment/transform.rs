@@ -251,7 +251,7 @@ mod tests {
     use super::*;
     use crate::augment::Augment;
     use gnarl_graph::generate;
-    use gnarl_graph::names::Kind;
+    use gnarl_graph::settings::Kind;
     use proptest::prelude::*;
 
     /// Returns every transform with this value of its one real setting.
@@ -259,7 +259,7 @@ mod tests {
         Augment::all()
             .filter(|augment| augment.method().transform().is_some())
             .map(move |augment| {
-                let mut real = augment.listed().settings.iter();
+                let mut real = augment.info().settings.iter();
                 let real = real
                     .find(|setting| matches!(setting.kind, Kind::Real))
                     .unwrap();

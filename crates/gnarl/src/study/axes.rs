@@ -22,7 +22,7 @@ use std::time::Instant;
 use gnarl_data::{Benchmark, Task};
 use gnarl_graph::Graph;
 use gnarl_graph::metrics::{PairedDifference, paired_difference};
-use gnarl_graph::names::Given;
+use gnarl_graph::settings::SettingText;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -133,7 +133,7 @@ impl Switched {
 
 /// A model with some axes switched.
 pub(super) fn with_switched(model: &Model, switched: &[Switched]) -> gnarl_graph::Result<Model> {
-    let options: Vec<Given> = switched
+    let options: Vec<SettingText> = switched
         .iter()
         .map(|s| (s.axis.to_string(), s.choice.to_string()))
         .collect();

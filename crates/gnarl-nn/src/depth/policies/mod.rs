@@ -42,7 +42,7 @@ use std::sync::Arc;
 
 use gnarl_data::Task;
 use gnarl_graph::centrality::Centrality;
-use gnarl_graph::names::{self, Value};
+use gnarl_graph::settings::{self, Value};
 use serde::{Deserialize, Serialize};
 
 pub use predictions::{Chosen, ExitPredictions};
@@ -131,7 +131,7 @@ macro_rules! policies {
         }
 
         impl Value for Kind {
-            const KIND: names::Kind = names::Kind::Text(
+            const KIND: settings::Kind = settings::Kind::Text(
                 concat!("degree|core|walks[:LENGTH]|pagerank|NAME+NAME", $("|", $name),+)
             );
         }
@@ -490,7 +490,7 @@ mod tests {
             "walks+pagerank",
         ];
         assert_eq!(names[..6], buckets);
-        let names::Kind::Text(form) = Kind::KIND else {
+        let settings::Kind::Text(form) = Kind::KIND else {
             panic!("a policy is text: centralities may be joined");
         };
         for (name, _) in Kind::NAMED {

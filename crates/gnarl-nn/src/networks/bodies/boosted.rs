@@ -6,8 +6,8 @@
 //! training of the learners, one after another on reweighted nodes, is in
 //! [`depth::adagcn`](crate::depth::adagcn).
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;

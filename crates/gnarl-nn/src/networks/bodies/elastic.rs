@@ -8,8 +8,8 @@
 //! few large differences are allowed, as between classes. λ1 and λ2 are equal. An edge's weight
 //! multiplies its term, so that an edge of weight zero has no effect; degrees count a self-loop.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;

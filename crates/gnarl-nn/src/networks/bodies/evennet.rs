@@ -7,8 +7,8 @@
 //! homophilous and heterophilous graphs. The w are learned, with initial values `α (1 - α)^{2k}`.
 //! Inverse degrees are bounded: degrees count as at least half of the smallest positive degree.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;

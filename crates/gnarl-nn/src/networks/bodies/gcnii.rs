@@ -6,8 +6,8 @@
 //! every ReLU, but `h_0` enters the residuals without dropout. This is PyTorch Geometric's
 //! `GCN2Conv` with shared weights. With zero layers it is a two-layer perceptron.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::{Body, EMBEDDING_SITE, first_rows};

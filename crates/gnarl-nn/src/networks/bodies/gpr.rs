@@ -5,8 +5,8 @@
 //! GPR-GIN uses GIN layers instead of plain propagation: `H_0 = relu(X W + b)`,
 //! `H_k = dropout(relu(GIN_k(H_{k-1})))`, and a linear map of `Σ γ_k H_k`.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::{Body, EMBEDDING_SITE, first_rows};

@@ -12,8 +12,8 @@
 //! The selection of the remaining edges has no gradient: gradients go through their similarities,
 //! not through the threshold. In training, as in the authors' code, they go through neither.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;

@@ -1,8 +1,8 @@
 //! H2GCN ([Zhu et al. 2020](https://arxiv.org/abs/2006.11468)): an embedding, propagation over one
 //! and two hops, the concatenation of all representations, then a linear map.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;

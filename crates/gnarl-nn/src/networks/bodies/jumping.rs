@@ -11,8 +11,8 @@
 //! direction. The layers are those of GCN or GIN. With zero layers it is a linear map of the
 //! features.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::{Body, first_rows};

@@ -7,8 +7,8 @@
 //! `K H = X̂ (X̂ᵀ H)` costs as much as two products with the features. Changes of edges do not
 //! change the kernel.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;

@@ -9,8 +9,8 @@
 //! weight decay is that of the training settings, so that networks compared without decay have
 //! none.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::{Body, NOISE_SITES};

@@ -10,8 +10,8 @@
 //! probability α; `y` is at least 0.1, as in the authors' code. In training W is a constant, as in
 //! that code; in prediction gradients go through it.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;

@@ -1,7 +1,7 @@
 //! SGC ([Wu et al. 2019](https://arxiv.org/abs/1902.07153)): `Φ^layers X W + b`.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;

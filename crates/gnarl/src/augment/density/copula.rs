@@ -7,8 +7,8 @@
 //! `z ~ N(0, R)`, mapped to the quantile `Φ(z_j)` of coordinate j: it stays within the range of the
 //! data.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{DenseMatrix, Result};
 use serde::{Deserialize, Serialize};
 

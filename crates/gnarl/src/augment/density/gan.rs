@@ -9,8 +9,8 @@
 //! are standardised first. If samples spread much less than the vectors, the report says that the
 //! generator collapsed. The generator has no density at a vector.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::{Rng, stream};
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{DenseMatrix, Error, Result};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};

@@ -6,8 +6,8 @@
 
 use std::f64::consts::TAU;
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::{Rng, stream};
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{DenseMatrix, Result};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};

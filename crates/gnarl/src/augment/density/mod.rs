@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_list_says_what_is_stored() {
-        gnarl_graph::names::assert_listed(
+        gnarl_graph::settings::assert_listed(
             Density::LIST,
             Density::all().map(|density| density.stored()),
         );

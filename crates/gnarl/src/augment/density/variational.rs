@@ -8,7 +8,7 @@
 //! mixture with the posterior's mean weights, means and covariances.
 
 use gnarl_graph::community::{KMeans, kmeans};
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{DenseMatrix, Error, Result};
 use serde::{Deserialize, Serialize};
 

@@ -6,8 +6,8 @@
 use std::time::Instant;
 
 use gnarl_data::Content;
-use gnarl_graph::names::listed;
 use gnarl_graph::random::mix;
+use gnarl_graph::settings::join_names;
 use gnarl_graph::{Graph, GraphSet, Split};
 use rayon::prelude::*;
 
@@ -48,7 +48,7 @@ pub(super) fn check(attack: &Attack, set: &GraphSet) -> Result<()> {
     let others: Vec<&str> = Attack::all().filter(on_edges).map(|a| a.name()).collect();
     Err(refused(&format!(
         "{attack} {missing}; attack their edges by {}",
-        listed(&others)
+        join_names(&others)
     )))
 }
 

@@ -1,9 +1,9 @@
 //! Certifies networks that predict, then propagate, against local changes of edges, by policy
 //! iteration ([Bojchevski and Günnemann 2019](https://arxiv.org/abs/1910.14356)).
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Certificate;

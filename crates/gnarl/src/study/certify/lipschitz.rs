@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use gnarl_data::Task;
 use gnarl_graph::Error;
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Certificate;

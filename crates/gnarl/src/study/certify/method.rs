@@ -2,9 +2,9 @@
 //! and how it certifies nodes and graphs.
 
 use gnarl_data::Task;
-use gnarl_graph::names::listed;
 use gnarl_graph::random::Rng;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::join_names;
 use gnarl_graph::{Error, Graph, named};
 
 use super::attempts::Attempt;
@@ -159,7 +159,7 @@ impl Certificate {
     /// The names of the certificates with a property, as `a, b and c`.
     pub fn names_of(has: impl Fn(&Self) -> bool) -> String {
         let names: Vec<&str> = Self::all().filter(|c| has(c)).map(|c| c.name()).collect();
-        listed(&names)
+        join_names(&names)
     }
 
     /// The certificate with open settings filled in for a threat model.
@@ -179,7 +179,7 @@ impl Certificate {
     pub fn check_for(&self, threat: ThreatModel) -> gnarl_graph::Result<()> {
         self.check()?;
         self.check_target(threat.target)?;
-        let (stored, defaults) = (self.stored()?, (self.listed().defaults)());
+        let (stored, defaults) = (self.stored()?, (self.info().defaults)());
         let is_changed = |name: &str| stored.get(name) != defaults.get(name);
         let unused = self.method().unused(threat);
         match unused.into_iter().find(|(name, _)| is_changed(name)) {
@@ -202,7 +202,7 @@ impl Certificate {
 
     /// The error for a setting without effect.
     pub(super) fn refuse_unused(&self, (name, whose): Unused) -> Error {
-        let setting = self.listed().settings.iter().find(|s| s.name == name);
+        let setting = self.info().settings.iter().find(|s| s.name == name);
         let flag = setting.map_or(name, |setting| setting.flag);
         Error::unsupported(flag, format!("belongs to {whose}"))
     }

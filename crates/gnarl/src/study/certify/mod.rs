@@ -773,7 +773,7 @@ mod tests {
 
     #[test]
     fn the_list_says_what_is_stored() {
-        gnarl_graph::names::assert_listed(
+        gnarl_graph::settings::assert_listed(
             Certificate::LIST,
             Certificate::all().map(|c| c.stored()),
         );

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use gnarl_data::Content;
 use gnarl_data::Task;
-use gnarl_graph::names::Fields;
+use gnarl_graph::settings::Fields;
 use serde::Serialize;
 
 use super::result::{Attempts, Certified, CertifyResult, Radius, Survived};
@@ -63,7 +63,7 @@ pub struct CertifyReport {
 /// Settings by their options, as keywords; open ones are left out.
 fn by_keyword(certificate: &Certificate) -> Fields {
     let stored = certificate.stored().unwrap_or_default();
-    let settings = certificate.listed().settings.iter();
+    let settings = certificate.info().settings.iter();
     let value = |name: &str| stored.get(name).filter(|value| !value.is_null()).cloned();
     settings
         .filter_map(|setting| Some((setting.flag.replace('-', "_"), value(setting.name)?)))

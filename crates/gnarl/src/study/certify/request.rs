@@ -2,7 +2,7 @@
 
 use gnarl_data::Content;
 use gnarl_data::Task;
-use gnarl_graph::names::{Given, listed, refuse_stray};
+use gnarl_graph::settings::{SettingText, check_applies, join_names};
 use gnarl_graph::{Error, Result};
 
 use super::Certificate;
@@ -39,7 +39,7 @@ pub struct Request {
     /// The part of the input that an attacker changes; `None` for the default one.
     pub target: Option<Target>,
     /// Settings by their name or their option. Each must change one of the certificates.
-    pub settings: Vec<Given>,
+    pub settings: Vec<SettingText>,
 }
 
 /// A certificate and its settings without effect.
@@ -122,15 +122,15 @@ impl Request {
 
     /// The settings by the names under which they are stored; settings that belong only to other
     /// certificates are refused.
-    fn by_name(&self, chosen: &[Certificate]) -> Result<Vec<Given>> {
+    fn by_name(&self, chosen: &[Certificate]) -> Result<Vec<SettingText>> {
         let settings = || Certificate::LIST.iter().flat_map(|entry| entry.settings);
-        let one = |(key, text): &Given| {
+        let one = |(key, text): &SettingText| {
             let known = settings().find(|s| s.name == key || s.flag == key);
             let Some(setting) = known else {
                 let none = chosen
                     .first()
-                    .map_or(Certificate::LIST[0], Certificate::listed);
-                refuse_stray(
+                    .map_or(Certificate::LIST[0], Certificate::info);
+                check_applies(
                     "certificate",
                     Certificate::LIST,
                     &none,
@@ -151,7 +151,7 @@ impl Request {
             } else {
                 "the methods are"
             };
-            let names = listed(&names);
+            let names = join_names(&names);
             let what = format!("belongs to {takers}, and {verb} {names}");
             Err(Error::unsupported(setting.flag, what))
         };
@@ -162,25 +162,25 @@ impl Request {
     fn build(
         &self,
         certificate: &Certificate,
-        given: &[Given],
+        given: &[SettingText],
         threat: ThreatModel,
     ) -> Result<Built> {
         certificate.check_target(threat.target)?;
         let own = given.iter().filter(|(name, _)| takes(certificate, name));
-        let own: Vec<Given> = own.cloned().collect();
+        let own: Vec<SettingText> = own.cloned().collect();
         let unused = self
             .with(certificate, &own, threat)?
             .method()
             .unused(threat);
-        let has_effect = |(name, _): &Given| !unused.iter().any(|(other, _)| other == name);
-        let used: Vec<Given> = own.into_iter().filter(has_effect).collect();
+        let has_effect = |(name, _): &SettingText| !unused.iter().any(|(other, _)| other == name);
+        let used: Vec<SettingText> = own.into_iter().filter(has_effect).collect();
         Ok((self.with(certificate, &used, threat)?, unused))
     }
 
     fn with(
         &self,
         certificate: &Certificate,
-        given: &[Given],
+        given: &[SettingText],
         threat: ThreatModel,
     ) -> Result<Certificate> {
         let with = certificate.with(given)?;
@@ -218,7 +218,7 @@ fn has_features(content: &Content) -> bool {
 }
 
 fn takes(certificate: &Certificate, setting: &str) -> bool {
-    let settings = certificate.listed().settings;
+    let settings = certificate.info().settings;
     settings.iter().any(|known| known.name == setting)
 }
 

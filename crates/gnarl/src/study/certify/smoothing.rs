@@ -4,8 +4,8 @@
 
 use gnarl_data::Task;
 use gnarl_graph::limits::MOST;
-use gnarl_graph::names::Settings;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{Error, Graph};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -34,7 +34,7 @@ pub fn p_v_pt(
         || values.dims() != [from.num_entries()]
     {
         bail!(
-            "sandwich: a {} × {} matrix around one of {:?} values for {} entries does not fit {sizes:?}",
+            "triple product: {} × {} matrix P and {:?} values for {} entries of V do not fit {sizes:?}",
             p.num_rows(),
             p.num_cols(),
             values.dims(),
@@ -131,7 +131,7 @@ impl TripleProduct {
 
 impl Operation for TripleProduct {
     fn name(&self) -> &'static str {
-        "sandwich"
+        "triple product"
     }
 
     fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
@@ -143,12 +143,12 @@ impl Operation for TripleProduct {
 
     /// `Pᵀ G P` at the entries of V.
     fn backward(&self, _at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
-        let turned = TripleProduct {
+        let transposed = TripleProduct {
             by: self.by.transposed(),
             from: self.to.clone(),
             to: self.from.clone(),
         };
-        Ok(vec![Some(apply(turned, &[grad])?)])
+        Ok(vec![Some(apply(transposed, &[grad])?)])
     }
 }
 
