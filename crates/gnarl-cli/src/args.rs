@@ -44,7 +44,7 @@ pub struct Cli {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Tour to show without a command: axes (the five axes on Cora and MUTAG) or karate (plain
-    /// models on a club of 34) [default: axes]
+    /// models on Zachary's karate club) [default: axes]
     #[arg(long, value_name = "TOUR")]
     pub tour: Option<Tour>,
     /// Number of epochs of each training without a command, for a quick preview of the output
@@ -89,10 +89,10 @@ pub enum Command {
     /// Train a model and report its accuracy
     #[command(after_help = examples::TRAIN)]
     Train(Box<TrainArgs>),
-    /// Attack a graph within a budget and count the predictions that turn wrong
+    /// Attack a graph within a budget and measure the accuracy under the attack
     #[command(after_help = examples::ATTACK)]
     Attack(Box<AttackArgs>),
-    /// Find the axes worth switching on for a dataset, without looking at test labels
+    /// Recommend the axes to switch on for a dataset, without test labels
     #[command(after_help = examples::ADVISE)]
     Advise(Box<AdviseArgs>),
     /// Compare a plain model with each axis switched on, every pair of axes, and all of them
@@ -108,7 +108,7 @@ pub enum Command {
     /// change
     #[command(after_help = examples::EXPLORE)]
     Explore(Box<ExploreArgs>),
-    /// Measure how far the predictions of a trained model move under perturbed features or edges:
+    /// Measure the sensitivity of a trained model's predictions to perturbed features or edges:
     /// estimates by sampling, and upper bounds
     #[command(after_help = examples::ROBUSTNESS)]
     Robustness(Box<RobustnessArgs>),

@@ -3,20 +3,20 @@
 /// Examples of `gnarl`.
 pub const GNARL: &str = "\
 Examples:
-  gnarl                                                       a first look, on graphs it brings
-  gnarl train --data karate --model gcn                       train and judge
+  gnarl                                                       a first look, on built-in graphs
+  gnarl train --data karate --model gcn                       train and evaluate
   gnarl train --data mine/ --model gcn --save m.safetensors   your own files (docs/data.md)
-  gnarl advise --data mine/                                   which axes are worth switching on";
+  gnarl advise --data mine/                                   recommend axes";
 
 /// Examples of `gnarl train`: one for each axis.
 pub const TRAIN: &str = "\
 Examples:
-  gnarl train --data cora --model gcn --runs 10               ten runs, mean and deviation
+  gnarl train --data cora --model gcn --runs 10               ten runs: mean and standard deviation
   gnarl train --data texas --model gcn --operator cgso        operator: learned
   gnarl train --data photo --model gcn --depth admp-st        depth: an exit for every node
-  gnarl train --data cora --model gcn --weights orthonormal   weights: nothing is stretched
-  gnarl train --data cora --model gcn --inference robust-crf  inference: over inputs nearby
-  gnarl train --data mutag --model gin --augment gratin       data: vectors drawn beside
+  gnarl train --data cora --model gcn --weights orthonormal   weights: 1-Lipschitz layers
+  gnarl train --data cora --model gcn --inference robust-crf  inference: CRF over nearby inputs
+  gnarl train --data mutag --model gin --augment gratin       data: sampled vectors are added
   gnarl train --data cora --model gcn --defense jaccard       a defence before the model
   gnarl train --data cora --model gcn --runs 10 --save m.safetensors --save-run best";
 
@@ -30,7 +30,7 @@ Examples:
 /// Examples of `gnarl predict`.
 pub const PREDICT: &str = "\
 Examples:
-  gnarl predict --load m.safetensors --data mine/ --output answers.csv
+  gnarl predict --load m.safetensors --data mine/ --output predictions.csv
   gnarl predict --load m.safetensors --data mine/ --embeddings vectors.npy
   gnarl predict --load m.safetensors --data cora --inference robust-crf";
 

@@ -23,7 +23,7 @@ static STOP: OnceLock<StopRequest> = OnceLock::new();
 pub fn exit_code() -> u8 {
     let by = STOP
         .get()
-        .map_or(0, |asked| asked.by.load(Ordering::Relaxed));
+        .map_or(0, |request| request.by.load(Ordering::Relaxed));
     code(if by == 0 { signal::SIGINT } else { by as i32 })
 }
 
@@ -37,7 +37,30 @@ pub struct Interrupted {
     /// Number of finished runs, which are counted.
     pub finished: usize,
     /// Number of requested runs.
-    pub asked: usize,
+    pub requested: usize,
+}
+
+impl Interrupted {
+    /// Returns the error of a command that was stopped before its first run was finished.
+    pub fn before_first(requested: usize) -> Self {
+        Self {
+            finished: 0,
+            requested,
+        }
+    }
+
+    /// Returns the error of an interrupted command; `None` if it was not interrupted.
+    pub fn complaint(
+        interrupted: bool,
+        finished: usize,
+        requested: usize,
+    ) -> Option<anyhow::Error> {
+        let error = Self {
+            finished,
+            requested,
+        };
+        interrupted.then(|| error.into())
+    }
 }
 
 impl fmt::Display for Interrupted {
@@ -45,7 +68,7 @@ impl fmt::Display for Interrupted {
         write!(
             f,
             "interrupted: {} of {} runs were finished; the others do not count",
-            self.finished, self.asked
+            self.finished, self.requested
         )
     }
 }
@@ -54,23 +77,25 @@ impl std::error::Error for Interrupted {}
 
 /// Returns the flag that a signal sets; the first call installs the handlers.
 pub fn flag() -> &'static AtomicBool {
-    let asked = STOP.get_or_init(|| {
-        let asked = StopRequest::default();
+    let request = STOP.get_or_init(|| {
+        let request = StopRequest::default();
         for signal in signals() {
             // Without a handler the signal ends the program at once, which is no worse. The order
             // matters: the first handler sets the flag that the second reads.
             let second = on_signal::register_conditional_shutdown(
                 signal,
                 code(signal).into(),
-                asked.stop.clone(),
+                request.stop.clone(),
             );
             let _ = second
-                .and_then(|_| on_signal::register_usize(signal, asked.by.clone(), signal as usize))
-                .and_then(|_| on_signal::register(signal, asked.stop.clone()));
+                .and_then(|_| {
+                    on_signal::register_usize(signal, request.by.clone(), signal as usize)
+                })
+                .and_then(|_| on_signal::register(signal, request.stop.clone()));
         }
-        asked
+        request
     });
-    &asked.stop
+    &request.stop
 }
 
 /// Returns the signals that end the work; a signal that is ignored at the start, as under `nohup`,
@@ -97,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_ignored_is_read_off_the_mask() {
+    fn ignored_signals_are_read_from_the_mask() {
         assert_eq!(
             ignored("Name:\tgnarl\nSigIgn:\t0000000000001001\nSigCgt:\t0\n"),
             (1 << 12) | 1

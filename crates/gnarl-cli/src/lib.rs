@@ -43,7 +43,8 @@ use gnarl_graph::Error;
 use args::{Cli, Command};
 use commands::bench::BenchCommand;
 use commands::data::DataCommand;
-use progress::Voice;
+use global::Global;
+use progress::Verbosity;
 
 #[doc(hidden)]
 pub use serve::fuzz_request;
@@ -65,17 +66,19 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     };
     // The command runs on one of the pool's threads: it takes part in its own parallel work instead
     // of sleeping through it, which costs two task switches each time.
-    progress::speak(match (cli.global.quiet, cli.global.verbose) {
-        (true, _) => Voice::Quiet,
-        (false, true) => Voice::Verbose,
-        (false, false) => Voice::Usual,
+    progress::set_verbosity(if cli.global.quiet {
+        Verbosity::Quiet
+    } else if cli.global.verbose {
+        Verbosity::Verbose
+    } else {
+        Verbosity::Normal
     });
     let started = Instant::now();
     let code = match start(cli.global.threads).and_then(|pool| pool.install(|| command(&cli))) {
         Ok(()) => 0,
         Err(error) => fail(&error),
     };
-    progress::took("all", started);
+    progress::print_time("all", started);
     code
 }
 
@@ -94,80 +97,86 @@ fn start(threads: Option<usize>) -> anyhow::Result<rayon::ThreadPool> {
 /// Dispatches to the command.
 fn command(cli: &Cli) -> anyhow::Result<()> {
     let global = &cli.global;
-    if cli.command.is_some() && cli.out.is_some() {
-        let what = "--out before a command does not apply; commands that write files take their own after their name";
-        return Err(Error::argument("gnarl", what).into());
-    }
-    for (option, file) in cli.command.iter().flat_map(Command::places) {
-        output::check_place(option, &file)?;
-    }
-    if cli.command.is_some() && (cli.tour.is_some() || cli.rough.is_some()) {
-        return Err(Error::argument("gnarl", "--tour is for gnarl without a command").into());
-    }
-    match &cli.command {
-        None => output::print(global, commands::demo::run(global, &cli.demo())?),
-        Some(Command::Data(data)) => match data {
-            DataCommand::List => output::print(global, commands::data::list::run(global)?),
-            DataCommand::Info(args) => {
-                output::print(global, commands::data::info::run(global, args)?)
-            }
-            DataCommand::Get(args) => {
-                output::print(global, commands::data::get::run(global, args)?)
-            }
-            DataCommand::Check(args) => {
-                output::print(global, commands::data::check::run(global, args)?)
-            }
-            DataCommand::Import(args) => {
-                output::print(global, commands::data::import::run(global, args)?)
-            }
-            DataCommand::Convert(args) => {
-                output::print(global, commands::data::convert::run(global, args)?)
-            }
-        },
-        Some(Command::Centrality(args)) => {
+    check(cli)?;
+    let Some(command) = &cli.command else {
+        return output::print(global, commands::demo::run(global, &cli.demo())?);
+    };
+    match command {
+        Command::Data(args) => data(global, args),
+        Command::Centrality(args) => {
             output::print(global, commands::centrality::run(global, args)?)
         }
-        Some(Command::Spectrum(args)) => {
-            output::print(global, commands::spectrum::run(global, args)?)
-        }
-        Some(Command::Energy(args)) => output::print(global, commands::energy::run(global, args)?),
-        Some(Command::Cluster(args)) => {
-            output::print(global, commands::cluster::run(global, args)?)
-        }
-        Some(Command::Train(args)) => output::print(global, commands::train::run(global, args)?),
-        Some(Command::Attack(args)) => output::print(global, commands::attack::run(global, args)?),
-        Some(Command::Advise(args)) => output::print(global, commands::advise::run(global, args)?),
-        Some(Command::Axes(args)) => output::print(global, commands::axes::run(global, args)?),
-        Some(Command::Plan(args)) => output::print(global, commands::plan::run(args)?),
-        Some(Command::Predict(args)) => {
-            output::print(global, commands::predict::run(global, args)?)
-        }
-        Some(Command::Robustness(args)) => {
+        Command::Spectrum(args) => output::print(global, commands::spectrum::run(global, args)?),
+        Command::Energy(args) => output::print(global, commands::energy::run(global, args)?),
+        Command::Cluster(args) => output::print(global, commands::cluster::run(global, args)?),
+        Command::Train(args) => output::print(global, commands::train::run(global, args)?),
+        Command::Attack(args) => output::print(global, commands::attack::run(global, args)?),
+        Command::Advise(args) => output::print(global, commands::advise::run(global, args)?),
+        Command::Axes(args) => output::print(global, commands::axes::run(global, args)?),
+        Command::Plan(args) => output::print(global, commands::plan::run(args)?),
+        Command::Predict(args) => output::print(global, commands::predict::run(global, args)?),
+        Command::Robustness(args) => {
             output::print(global, commands::robustness::run(global, args)?)
         }
-        Some(Command::Certify(args)) => {
-            output::print(global, commands::certify::run(global, args)?)
-        }
-        Some(Command::Bench(BenchCommand::Epoch(args))) => {
-            output::print(global, commands::bench::epoch(global, args)?)
-        }
-        Some(Command::Bench(BenchCommand::Inference(args))) => {
-            output::print(global, commands::bench::inference(global, args)?)
-        }
-        Some(Command::Bench(BenchCommand::Growth(args))) => {
-            output::print(global, commands::growth::growth(global, args)?)
-        }
-        Some(Command::Reproduce(args)) => {
-            output::print(global, commands::reproduce::run(global, args)?)
-        }
-        Some(Command::Explore(args)) => commands::explore::run(global, args),
-        Some(Command::Report(args)) => output::print(global, commands::report::run(args)?),
-        Some(Command::Schema(args)) => output::print(global, commands::schema::run(args)),
-        Some(Command::Completions(args)) => {
+        Command::Certify(args) => output::print(global, commands::certify::run(global, args)?),
+        Command::Bench(args) => bench(global, args),
+        Command::Reproduce(args) => output::print(global, commands::reproduce::run(global, args)?),
+        Command::Explore(args) => commands::explore::run(global, args),
+        Command::Report(args) => output::print(global, commands::report::run(args)?),
+        Command::Schema(args) => output::print(global, commands::schema::run(args)),
+        Command::Completions(args) => {
             output::print(global, commands::manual::completions(Cli::command(), args))
         }
-        Some(Command::Man(args)) => {
-            output::print(global, commands::manual::man(Cli::command(), args)?)
+        Command::Man(args) => output::print(global, commands::manual::man(Cli::command(), args)?),
+    }
+}
+
+/// Fails if an option does not apply, or an output file could not be written.
+fn check(cli: &Cli) -> gnarl_graph::Result<()> {
+    let Some(command) = &cli.command else {
+        return Ok(());
+    };
+    if cli.out.is_some() {
+        let what = "--out before a command does not apply; the command has its own options for files, see --help";
+        return Err(Error::argument("gnarl", what));
+    }
+    for (option, file) in command.places() {
+        output::check_place(option, &file)?;
+    }
+    if cli.tour.is_some() || cli.rough.is_some() {
+        return Err(Error::argument(
+            "gnarl",
+            "--tour is for gnarl without a command; leave it out",
+        ));
+    }
+    Ok(())
+}
+
+fn data(global: &Global, command: &DataCommand) -> anyhow::Result<()> {
+    match command {
+        DataCommand::List => output::print(global, commands::data::list::run(global)?),
+        DataCommand::Info(args) => output::print(global, commands::data::info::run(global, args)?),
+        DataCommand::Get(args) => output::print(global, commands::data::get::run(global, args)?),
+        DataCommand::Check(args) => {
+            output::print(global, commands::data::check::run(global, args)?)
+        }
+        DataCommand::Import(args) => {
+            output::print(global, commands::data::import::run(global, args)?)
+        }
+        DataCommand::Convert(args) => {
+            output::print(global, commands::data::convert::run(global, args)?)
+        }
+    }
+}
+
+fn bench(global: &Global, command: &BenchCommand) -> anyhow::Result<()> {
+    match command {
+        BenchCommand::Epoch(args) => output::print(global, commands::bench::epoch(global, args)?),
+        BenchCommand::Inference(args) => {
+            output::print(global, commands::bench::inference(global, args)?)
+        }
+        BenchCommand::Growth(args) => {
+            output::print(global, commands::growth::growth(global, args)?)
         }
     }
 }
@@ -217,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_are_told_once() {
+    fn causes_are_named_once() {
         let missing = || std::io::Error::new(std::io::ErrorKind::NotFound, "no such file");
         let error = Error::io(std::path::Path::new("a.csv"), missing());
         assert_eq!(one_line(&error.into()), "a.csv: no such file");

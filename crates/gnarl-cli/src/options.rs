@@ -1,5 +1,7 @@
 //! Command-line options built from the library's lists of choices.
 
+use std::fmt::Display;
+
 use clap::Arg;
 use gnarl::augment::density::Density;
 use gnarl::model::{Model, Section};
@@ -41,12 +43,18 @@ pub fn setting_option(section: &Section, setting: &Setting) -> Arg {
     }
 }
 
+/// Builds the error of a value outside its range: `--workers must be >= 1 (got 0)`.
+pub fn out_of_range(option: &str, range: impl Display, got: impl Display) -> Error {
+    Error::OutOfRange {
+        setting: option.trim_start_matches('-').to_string(),
+        range: range.to_string(),
+        got: got.to_string(),
+    }
+}
+
 /// Rewrites an error to name the option as it is typed: `flips: belongs to …` becomes `--flips: …`.
 pub fn by_option(error: Error) -> Error {
-    match error {
-        Error::Argument { op, what } => Error::argument(format!("--{op}"), what),
-        other => other,
-    }
+    error.rename_setting(|setting| format!("--{setting}"))
 }
 
 /// Returns the options that replace one of an earlier version, as in `--p of dropedge and dropnode;

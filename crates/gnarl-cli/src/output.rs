@@ -181,9 +181,10 @@ pub fn difference(of: &PairedDifference) -> String {
         ..
     } = of;
     let clear = if of.is_clear() { " *" } else { "" };
-    match standard_error.is_finite() {
-        true => format!("{mean:+.2} ± {standard_error:.2}{clear}"),
-        false => format!("{mean:+.2}"),
+    if standard_error.is_finite() {
+        format!("{mean:+.2} ± {standard_error:.2}{clear}")
+    } else {
+        format!("{mean:+.2}")
     }
 }
 
@@ -216,17 +217,17 @@ pub fn bars(counts: &[usize]) -> String {
         .collect()
 }
 
-/// Describes in how many runs the inference rule's own assumption failed its test; `None` without
-/// such a test.
-pub fn untrusted(untrusted: Option<usize>, runs: usize) -> Option<String> {
-    match untrusted? {
-        0 => Some("its idea of clean inputs held on what was trained on".into()),
+/// Describes in how many of the runs the inference rule's assumption about clean inputs failed its
+/// test on the training data; `None` without such a test.
+pub fn assumption_test(failed: Option<usize>, runs: usize) -> Option<String> {
+    match failed? {
+        0 => Some("its assumption about clean inputs held on the training data".into()),
         all if all == runs => Some(
-            "its idea of clean inputs did not hold on what was trained on: answers are plain"
+            "its assumption about clean inputs failed on the training data: predictions are plain"
                 .into(),
         ),
         some => Some(format!(
-            "its idea of clean inputs did not hold in {some} of {runs} runs: answers there are plain"
+            "its assumption about clean inputs failed in {some} of {runs} runs: predictions there are plain"
         )),
     }
 }

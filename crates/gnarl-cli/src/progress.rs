@@ -18,34 +18,34 @@ const FRAME: Duration = Duration::from_millis(100);
 /// Amount of output on standard error in addition to errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Voice {
+pub enum Verbosity {
     /// No output.
     Quiet,
     /// Bars and spinners, on a terminal.
-    Usual,
+    Normal,
     /// Bars and spinners, and the time of each part, on any output.
     Verbose,
 }
 
-static VOICE: AtomicU8 = AtomicU8::new(Voice::Usual as u8);
+static VERBOSITY: AtomicU8 = AtomicU8::new(Verbosity::Normal as u8);
 
 /// Sets the amount of output.
-pub fn speak(voice: Voice) {
-    VOICE.store(voice as u8, Ordering::Relaxed);
+pub fn set_verbosity(verbosity: Verbosity) {
+    VERBOSITY.store(verbosity as u8, Ordering::Relaxed);
 }
 
-fn is(voice: Voice) -> bool {
-    VOICE.load(Ordering::Relaxed) == voice as u8
+fn is(verbosity: Verbosity) -> bool {
+    VERBOSITY.load(Ordering::Relaxed) == verbosity as u8
 }
 
 /// Returns true if a bar would be visible.
 pub fn is_watched() -> bool {
-    !is(Voice::Quiet) && std::io::stderr().is_terminal()
+    !is(Verbosity::Quiet) && std::io::stderr().is_terminal()
 }
 
 /// Prints the time of a part, if requested.
-pub fn took(what: &str, started: Instant) {
-    if is(Voice::Verbose) {
+pub fn print_time(what: &str, started: Instant) {
+    if is(Verbosity::Verbose) {
         // Standard error may be closed: then nobody reads the message.
         let _ = writeln!(
             std::io::stderr(),
@@ -56,13 +56,13 @@ pub fn took(what: &str, started: Instant) {
 }
 
 /// Prints the refused estimate once, if the user continues nevertheless.
-pub fn forced(refusal: &gnarl_graph::Error) {
+pub fn print_forced(refusal: &gnarl_graph::Error) {
     static LAST: Mutex<Option<String>> = Mutex::new(None);
-    let said = format!("forced: {refusal}");
+    let line = format!("forced: {refusal}");
     let mut last = LAST.lock().unwrap_or_else(|broken| broken.into_inner());
-    if !is(Voice::Quiet) && last.as_ref() != Some(&said) {
-        let _ = writeln!(std::io::stderr(), "{said}");
-        *last = Some(said);
+    if !is(Verbosity::Quiet) && last.as_ref() != Some(&line) {
+        let _ = writeln!(std::io::stderr(), "{line}");
+        *last = Some(line);
     }
 }
 
@@ -70,7 +70,7 @@ pub fn forced(refusal: &gnarl_graph::Error) {
 pub fn during<T>(what: &str, job: impl FnOnce() -> T) -> T {
     let started = Instant::now();
     let result = spinning(what, job);
-    took(what, started);
+    print_time(what, started);
     result
 }
 
@@ -107,7 +107,7 @@ impl Steps {
     /// Removes the bar, and prints its time if requested.
     pub fn finish_and_clear(&self) {
         self.bar.finish_and_clear();
-        took(&self.what, self.started);
+        print_time(&self.what, self.started);
     }
 }
 

@@ -113,12 +113,12 @@ impl Server {
         &self,
         stop: &AtomicBool,
         most: Option<usize>,
-        answer: impl Fn(&Request) -> Response,
+        respond: impl Fn(&Request) -> Response,
     ) -> std::io::Result<()> {
         let (sender, arrived) = channel::<(TcpStream, Result<Request, Response>)>();
         let readers = Arc::new(AtomicUsize::new(0));
-        let mut answered = 0;
-        while !stop.load(Ordering::Relaxed) && most.is_none_or(|most| answered < most) {
+        let mut responses = 0;
+        while !stop.load(Ordering::Relaxed) && most.is_none_or(|most| responses < most) {
             loop {
                 match self.listener.accept() {
                     Ok((stream, _)) if readers.load(Ordering::Relaxed) < MOST_READERS => {
@@ -145,8 +145,8 @@ impl Server {
                 Ok((mut stream, request)) => {
                     let found = match request {
                         Ok(request) => {
-                            answered += 1;
-                            answer(&request)
+                            responses += 1;
+                            respond(&request)
                         }
                         Err(refused) => refused,
                     };
@@ -173,7 +173,7 @@ impl Server {
             if !any_host && !host.is_some_and(|host| hosts.contains(&host.to_lowercase())) {
                 return Err(Response::refused(403, "not for this host"));
             }
-            let nothing = || Response::refused(404, "nothing is here");
+            let nothing = || Response::refused(404, "not found");
             let path = request
                 .path
                 .strip_prefix('/')
@@ -198,7 +198,7 @@ impl Server {
 /// Reads a request and its host, within [`PATIENCE`] and the size limits.
 fn read(stream: &mut TcpStream) -> Result<(Request, Option<String>), Response> {
     let deadline = Instant::now() + PATIENCE;
-    let broken = |_| Response::refused(400, "the request broke off");
+    let broken = |_| Response::refused(400, "the request ended early");
     // A stream inherits the non-blocking mode of its listener.
     stream.set_nonblocking(false).map_err(broken)?;
     receive(|bytes: &mut Vec<u8>| {
@@ -209,7 +209,7 @@ fn read(stream: &mut TcpStream) -> Result<(Request, Option<String>), Response> {
         stream.set_read_timeout(Some(left)).map_err(broken)?;
         let mut part = [0; 4096];
         match stream.read(&mut part) {
-            Ok(0) => Err(Response::refused(400, "the request broke off")),
+            Ok(0) => Err(Response::refused(400, "the request ended early")),
             Ok(count) => {
                 bytes.extend_from_slice(&part[..count]);
                 Ok(())
@@ -263,7 +263,7 @@ pub fn fuzz_request(data: &[u8]) {
             bytes.extend_from_slice(piece);
             Ok(())
         }
-        None => Err(Response::refused(400, "the request broke off")),
+        None => Err(Response::refused(400, "the request ended early")),
     });
 }
 
@@ -277,19 +277,19 @@ struct Head {
 /// Parses the lines above a body.
 fn head(bytes: &[u8]) -> Result<Head, Response> {
     let wrong = |what: &str| Response::refused(400, what);
-    let text = std::str::from_utf8(bytes).map_err(|_| wrong("the head is no text"))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| wrong("the head is not text"))?;
     let mut lines = text.split("\r\n");
     let mut words = lines.next().unwrap_or("").split(' ');
     let (Some(method), Some(path), Some(version), None) =
         (words.next(), words.next(), words.next(), words.next())
     else {
-        return Err(wrong("the first line is no request"));
+        return Err(wrong("the first line is not a request"));
     };
     if !version.starts_with("HTTP/1.") {
-        return Err(Response::refused(505, "HTTP/1.1 is spoken here"));
+        return Err(Response::refused(505, "only HTTP/1 is supported"));
     }
     if !["GET", "POST"].contains(&method) {
-        return Err(Response::refused(405, "GET and POST are understood"));
+        return Err(Response::refused(405, "only GET and POST are supported"));
     }
     let (mut host, mut length, mut kind) = (None, 0, "");
     for line in lines {
@@ -302,7 +302,7 @@ fn head(bytes: &[u8]) -> Result<Head, Response> {
                 length = value
                     .trim()
                     .parse()
-                    .map_err(|_| wrong("the length is no number"))?
+                    .map_err(|_| wrong("the length is not a number"))?
             }
             "content-type" => kind = value.trim(),
             "transfer-encoding" => return Err(wrong("the body must come in one piece")),
@@ -311,7 +311,7 @@ fn head(bytes: &[u8]) -> Result<Head, Response> {
     }
     // A form of another page cannot send JSON without a preflight request.
     if method == "POST" && !kind.starts_with("application/json") {
-        return Err(Response::refused(415, "application/json is understood"));
+        return Err(Response::refused(415, "only application/json is supported"));
     }
     Ok(Head {
         method: method.to_string(),
@@ -321,8 +321,8 @@ fn head(bytes: &[u8]) -> Result<Head, Response> {
     })
 }
 
-fn write(stream: &mut TcpStream, answer: &Response) -> std::io::Result<()> {
-    let Response { status, kind, body } = answer;
+fn write(stream: &mut TcpStream, response: &Response) -> std::io::Result<()> {
+    let Response { status, kind, body } = response;
     let reason = if *status == 200 { "OK" } else { "Refused" };
     let head = format!(
         "HTTP/1.1 {status} {reason}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
@@ -342,7 +342,7 @@ mod tests {
     fn status(head: &str) -> u16 {
         super::head(head.as_bytes())
             .err()
-            .map_or(200, |answer| answer.status)
+            .map_or(200, |response| response.status)
     }
 
     #[test]
@@ -380,14 +380,14 @@ mod tests {
     }
 
     /// Returns the response to these bytes.
-    fn told(server: &Server, said: &[u8]) -> String {
+    fn response_to(server: &Server, bytes: &[u8]) -> String {
         let mut stream = TcpStream::connect(server.at).unwrap();
         // The server may close the connection before all bytes are sent.
-        let _ = stream.write_all(said);
+        let _ = stream.write_all(bytes);
         let _ = stream.shutdown(std::net::Shutdown::Write);
-        let mut answer = String::new();
-        let _ = stream.read_to_string(&mut answer);
-        answer.lines().next().unwrap_or("").to_string()
+        let mut response = String::new();
+        let _ = stream.read_to_string(&mut response);
+        response.lines().next().unwrap_or("").to_string()
     }
 
     #[test]
@@ -403,7 +403,7 @@ mod tests {
                 server.run(&AtomicBool::new(false), Some(2), echo).unwrap();
             });
             let ask = |path: &str, host: &str| {
-                told(
+                response_to(
                     &server,
                     format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes(),
                 )
@@ -420,21 +420,24 @@ mod tests {
                 "HTTP/1.1 403 Refused"
             );
             assert_eq!(
-                told(&server, b"GET / HTTP/1.1\r\nHost"),
+                response_to(&server, b"GET / HTTP/1.1\r\nHost"),
                 "HTTP/1.1 400 Refused",
                 "cut off"
             );
             assert_eq!(
-                told(&server, &[b'x'; MOST_HEAD + 5000]),
+                response_to(&server, &[b'x'; MOST_HEAD + 5000]),
                 "HTTP/1.1 431 Refused"
             );
             let large = format!(
                 "POST /{secret}/ HTTP/1.1\r\nHost: {here}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
                 MOST_BODY + 1
             );
-            assert_eq!(told(&server, large.as_bytes()), "HTTP/1.1 413 Refused");
             assert_eq!(
-                told(&server, &[0xff, 0xfe, b'\r', b'\n', b'\r', b'\n']),
+                response_to(&server, large.as_bytes()),
+                "HTTP/1.1 413 Refused"
+            );
+            assert_eq!(
+                response_to(&server, &[0xff, 0xfe, b'\r', b'\n', b'\r', b'\n']),
                 "HTTP/1.1 400 Refused"
             );
             // The server ends after two responses.

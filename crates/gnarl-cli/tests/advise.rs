@@ -4,7 +4,7 @@ use crate::common;
 use common::{json, refusal, text};
 
 #[test]
-fn advice_is_a_command_and_a_file() {
+fn advise_writes_a_spec_that_train_reads() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("advised.toml");
     let file = file.to_str().unwrap();
@@ -28,8 +28,7 @@ fn advice_is_a_command_and_a_file() {
     assert!(advice["looks"]["homophily"].is_number());
     let shown = text(&args);
     assert!(
-        shown.contains("test labels are not looked at")
-            && shown.contains("gnarl train --data csbm"),
+        shown.contains("test labels are not used") && shown.contains("gnarl train --data csbm"),
         "{shown}"
     );
     let trained = json(&["train", "--data", "csbm", "--spec", file, "--epochs", "5"]);
@@ -45,7 +44,7 @@ fn advice_is_a_command_and_a_file() {
 }
 
 #[test]
-fn what_cannot_be_advised_on_is_said() {
+fn advise_refuses_too_few_labels() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(
         dir.path().join("edges.csv"),

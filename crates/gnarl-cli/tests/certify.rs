@@ -139,11 +139,11 @@ fn smoothing_gives_a_table_of_additions_and_deletions() {
         .concat(),
     ));
     assert_eq!(strict["smoothing"]["certificate"], "multi-class");
-    assert!(text(&on(&data, "gat", &noise)).contains("additions down, deletions to the right"));
+    assert!(text(&on(&data, "gat", &noise)).contains("additions in rows, deletions in columns"));
 }
 
 #[test]
-fn edges_both_and_numbers_are_smoothed() {
+fn smoothing_of_edges_both_and_real_features() {
     let (_dir, data) = words();
     let few = [
         "--method",
@@ -268,7 +268,7 @@ fn deterministic_certificates_fall_with_the_radius() {
 }
 
 #[test]
-fn all_methods_stand_in_one_picture_below_an_attack() {
+fn certified_accuracy_is_plotted_with_empirical_accuracy() {
     let (dir, data) = words();
     let stem = dir.path().join("bracket").to_str().unwrap().to_string();
     let all = [
@@ -314,11 +314,11 @@ fn all_methods_stand_in_one_picture_below_an_attack() {
         .collect();
     assert_eq!(methods, ["lipschitz", "convex"]);
     let drawn = std::fs::read_to_string(format!("{stem}.svg")).unwrap();
-    assert!(drawn.contains("survives nettack") && drawn.contains("lipschitz"));
+    assert!(drawn.contains("unchanged and correct under nettack") && drawn.contains("lipschitz"));
 }
 
 #[test]
-fn what_means_nothing_is_refused_in_one_line() {
+fn meaningless_settings_are_refused_in_one_line() {
     let smoothing = |more: &[&'static str]| {
         refusal(
             &[
@@ -450,7 +450,7 @@ fn graphs_of_a_set_are_certified() {
 }
 
 #[test]
-fn attacks_inside_radii_are_counted() {
+fn attacks_within_certified_radii_are_counted() {
     let (_dir, data) = words();
     let found = json(&on(
         &data,

@@ -1,7 +1,8 @@
 //! Tests `gnarl cluster`.
 
 use crate::common;
-use common::{json, real_data, refusal, text};
+use common::{json, refusal, text};
+use gnarl_testing::{data_dir, needs_data};
 use serde_json::Value;
 
 fn mean(report: &Value, key: &str) -> f64 {
@@ -11,7 +12,7 @@ fn mean(report: &Value, key: &str) -> f64 {
 /// Published AMI on SBBAM graphs: core 35.8 ± 4.7, degree 23.3 ± 3.4. Over 20 graphs the mean is
 /// off by 4.2 and 3.0 at four standard errors, and the graphs are the same for both.
 #[test]
-fn core_numbers_find_the_blocks_better_than_degrees() {
+fn core_numbers_recover_blocks_better_than_degrees() {
     let with = |centrality| {
         json(&[
             "cluster",
@@ -100,7 +101,7 @@ fn every_method_runs_on_karate() {
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing_and_the_seed_does() {
+fn clustering_depends_on_the_seed_and_not_on_threads() {
     for (method, data) in [
         ("cgso", "csbm"),
         ("louvain", "csbm"),
@@ -129,7 +130,7 @@ fn the_number_of_threads_changes_nothing_and_the_seed_does() {
 }
 
 #[test]
-fn people_get_the_same_numbers() {
+fn text_output_has_the_numbers_of_json() {
     let shown = text(&[
         "cluster", "--data", "sbbam", "--graphs", "2", "--n-init", "5",
     ]);
@@ -149,7 +150,7 @@ fn people_get_the_same_numbers() {
 }
 
 #[test]
-fn a_grid_is_drawn() {
+fn grid_search_is_plotted() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("new/folder");
     let grid = |extra: &[&str]| {
@@ -224,38 +225,38 @@ fn a_grid_is_drawn() {
 }
 
 #[test]
-fn options_that_would_change_nothing_are_refused() {
+fn options_without_effect_are_refused() {
     let sbbam = |extra: &[&str]| refusal(&[&["cluster", "--data", "sbbam"], extra].concat());
     let karate = |extra: &[&str]| refusal(&[&["cluster", "--data", "karate"], extra].concat());
     let e = sbbam(&["--method", "louvain", "--centrality", "core"]);
     assert_eq!(
         e,
-        "error: --centrality: does not apply: cgso alone has a centrality"
+        "error: --centrality: does not apply: only cgso has a centrality"
     );
     let e = sbbam(&["--method", "walktrap", "--e2", "-1"]);
     assert_eq!(
         e,
-        "error: --e2, --e3: does not apply: cgso alone has exponents"
+        "error: --e2, --e3: does not apply: only cgso has exponents"
     );
     let e = sbbam(&["--method", "louvain", "--n-init", "3"]);
     assert_eq!(
         e,
-        "error: --n-init: does not apply: cgso and node2vec alone end with k-means"
+        "error: --n-init: does not apply: only cgso and node2vec end with k-means"
     );
     let e = sbbam(&["--method", "louvain", "--clusters", "3"]);
     assert_eq!(
         e,
-        "error: --clusters: does not apply: louvain finds their number itself"
+        "error: --clusters: does not apply: louvain determines the number of clusters"
     );
     let e = sbbam(&["--truth", "core"]);
     assert_eq!(
         e,
-        "error: --truth: does not apply: the truth of sbbam is its blocks"
+        "error: --truth: does not apply: the ground truth of sbbam is its blocks"
     );
     let e = karate(&["--graphs", "3"]);
     assert_eq!(
         e,
-        "error: --graphs: does not apply: only --data sbbam draws graphs, and --grid looks at one"
+        "error: --graphs: does not apply: only --data sbbam samples several graphs, and --grid uses one"
     );
     let e = karate(&["--attachment", "distinct"]);
     assert_eq!(
@@ -270,7 +271,7 @@ fn options_that_would_change_nothing_are_refused() {
     let e = karate(&["--centrality", "core,degree"]);
     assert_eq!(
         e,
-        "error: --centrality: does not apply: several need --grid"
+        "error: --centrality: does not apply: several centralities need --grid"
     );
     assert!(karate(&["--step", "0.5"]).contains("--grid"));
     assert!(karate(&["--grid", "--e2", "0.5"]).contains("--grid"));
@@ -299,7 +300,7 @@ fn options_that_would_change_nothing_are_refused() {
 }
 
 #[test]
-fn graphs_with_little_in_them_get_one_line() {
+fn graphs_without_labels_or_clusters_are_refused_in_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pair.txt");
     std::fs::write(&file, "0 1\n").unwrap();
@@ -311,7 +312,8 @@ fn graphs_with_little_in_them_get_one_line() {
     );
     let e = refusal(&["cluster", "--data", path]);
     assert!(
-        e.contains("--clusters: ") && e.ends_with("cgso must be told how many clusters to find"),
+        e.contains("--clusters: ")
+            && e.ends_with("cgso needs the number of clusters; name it with --clusters N"),
         "{e}"
     );
     let report = json(&["cluster", "--data", path, "--truth", "core"]);
@@ -319,7 +321,7 @@ fn graphs_with_little_in_them_get_one_line() {
 }
 
 #[test]
-fn it_says_who_belongs_where() {
+fn memberships_are_reported_and_written() {
     // Two triangles joined by an edge, and a separate pair.
     let dir = tempfile::tempdir().unwrap();
     let (file, output) = (dir.path().join("own.csv"), dir.path().join("clusters.csv"));
@@ -371,26 +373,27 @@ fn it_says_who_belongs_where() {
     ]);
     assert_eq!(
         e,
-        "error: --output: does not apply: sbbam draws many graphs, whose nodes have no names"
+        "error: --output: does not apply: sbbam samples many graphs, whose nodes have no names"
     );
 }
 
-#[test]
-fn cora_by_core_numbers() {
-    let Some(data) = real_data() else { return };
-    let args = [
-        "cluster",
-        "--data",
-        "cora",
-        "--truth",
-        "core",
-        "--largest-component",
-        "--n-init",
-        "20",
-    ];
-    let report = json(&[&args[..], &["--data-dir", data.to_str().unwrap()]].concat());
-    assert_eq!(
-        (&report["nodes"], &report["config"]["clusters"]),
-        (&2485.into(), &4.into())
-    );
-}
+needs_data!(
+    fn cora_by_core_numbers() {
+        let data = data_dir();
+        let args = [
+            "cluster",
+            "--data",
+            "cora",
+            "--truth",
+            "core",
+            "--largest-component",
+            "--n-init",
+            "20",
+        ];
+        let report = json(&[&args[..], &["--data-dir", data.to_str().unwrap()]].concat());
+        assert_eq!(
+            (&report["nodes"], &report["config"]["clusters"]),
+            (&2485.into(), &4.into())
+        );
+    }
+);

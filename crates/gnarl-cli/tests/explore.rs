@@ -8,7 +8,7 @@ use common::server::Running;
 use serde_json::Value;
 
 #[test]
-fn a_change_moves_answers_and_none_moves_nothing() {
+fn a_change_of_the_graph_changes_predictions() {
     let running = Running::new(
         Path::new("."),
         &["--data", "karate", "--epochs", "60", "--json"],
@@ -48,27 +48,27 @@ fn a_change_moves_answers_and_none_moves_nothing() {
     for (wrong, why) in [
         (
             r#"{"edges": [[0, 34]], "features": []}"#,
-            "no two of the 34 nodes",
+            "not two different nodes of 0 to 33",
         ),
-        ("[]", "not a change"),
+        ("[]", "invalid change"),
         (
             r#"{"edges": [], "features": [], "axes": {"weights": "leaden"}}"#,
-            "cannot be switched so",
+            "cannot be switched to",
         ),
         (
             r#"{"edges": [], "features": [], "axes": {"hidden": "1000000000"}}"#,
-            "cannot be switched so",
+            "cannot be switched to",
         ),
     ] {
         let (status, told) = running.change(wrong);
         assert_eq!(status, 400, "{told}");
         assert!(told.contains(why), "{told}");
     }
-    assert!(running.ended(), "ten answers were asked for");
+    assert!(running.ended(), "the server ends after ten requests");
 }
 
 #[test]
-fn what_cannot_be_explored_is_said_before_anything_is_trained() {
+fn unsupported_data_and_taken_ports_are_refused_before_training() {
     let e = refusal(&["explore", "--data", "mutag"]);
     assert!(e.contains("explore needs one graph"), "{e}");
     let e = refusal(&["explore", "--data", "karate", "--load", "no-such-file"]);
@@ -76,5 +76,5 @@ fn what_cannot_be_explored_is_said_before_anything_is_trained() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let e = refusal(&["explore", "--data", "karate", "--port", &port]);
-    assert!(e.contains("cannot be waited at"), "{e}");
+    assert!(e.contains("cannot listen on"), "{e}");
 }

@@ -66,3 +66,8 @@ pub use graph_set::GraphSet;
 pub use labels::Labels;
 pub use matrix::{CsrMatrix, DenseMatrix};
 pub use split::Split;
+
+/// Compiles the example of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -388,19 +388,10 @@ pub const KIND: &str = "kind";
 
 /// Replaces the setting in an error by its option: two choices may name different options alike.
 pub fn by_flag(settings: &[Setting], error: Error) -> Error {
-    match error {
-        Error::Argument { op, what } => {
-            let flag = settings
-                .iter()
-                .find(|setting| setting.name == op)
-                .map(|setting| setting.flag.into());
-            Error::Argument {
-                op: flag.unwrap_or(op),
-                what,
-            }
-        }
-        other => other,
-    }
+    error.rename_setting(|name| {
+        let setting = settings.iter().find(|setting| setting.name == name);
+        setting.map_or(name, |setting| setting.flag).to_string()
+    })
 }
 
 /// Overwrites settings of a value with settings given as text.
@@ -525,7 +516,7 @@ pub fn refuse_stray(what: &str, list: &[Listed], chosen: &Listed, given: &[Given
     if !takers.is_empty() {
         let takers = listed(&takers);
         let why = format!("belongs to {takers}, and the {what} is {}", chosen.name);
-        return Err(Error::setting(name, why));
+        return Err(Error::unsupported(name, why));
     }
     if let Some(new) = renamed(list, name) {
         return Err(Error::setting(name, format!("is now {new}")));
@@ -589,7 +580,7 @@ pub fn restored<C: Choice>(settings: Map<String, Json>) -> Result<C> {
 /// stored by name. The words after `as` name the kind of choice.
 ///
 /// ```
-/// crate::named! {
+/// gnarl_graph::named! {
 ///     /// What is attacked.
 ///     pub enum Mode as "mode" {
 ///         /// A trained model's input.
@@ -686,7 +677,7 @@ macro_rules! named {
 /// that trait.
 ///
 /// ```
-/// use crate::names::Settings;
+/// use gnarl_graph::names::Settings;
 /// use serde::{Deserialize, Serialize};
 ///
 /// /// Flips pairs of nodes at random.
@@ -701,7 +692,7 @@ macro_rules! named {
 /// #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
 /// #[choice(name = "nothing", about = "no change")]
 /// pub struct Nothing {}
-/// crate::choices! {
+/// gnarl_graph::choices! {
 ///     /// What is done.
 ///     pub enum Deed as "deed" { Nothing(Nothing), Flip(Flip) }
 /// }
@@ -709,7 +700,7 @@ macro_rules! named {
 /// assert_eq!(deed, Deed::Flip(Flip { share: 0.5 }));
 /// let e = "nothing".parse::<Deed>()?.with(&[("share".into(), "0.5".into())]).unwrap_err();
 /// assert_eq!(e.to_string(), "share: belongs to flip, and the deed is nothing");
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 #[macro_export]
 macro_rules! choices {

@@ -305,7 +305,7 @@ impl PyDefended {
         let (reading, seed) = (self.reading.clone(), self.seed);
         let answer = move |asked: &SharedSubject| match asked {
             SharedSubject::Fitted(fitted) => under(&fitted.fitted, &reading, &graph.graph, seed),
-            SharedSubject::PythonModel(outside) => reading.answer(&**outside, &graph.graph, seed),
+            SharedSubject::PythonModel(outside) => reading.predict(&**outside, &graph.graph, seed),
         };
         given(py, &question(py, self.n_jobs, &stop, asked, answer)?)
     }
@@ -314,7 +314,7 @@ impl PyDefended {
     /// deviation of noise, or the share of added edges; None without such a test.
     #[getter]
     fn trusted(&self) -> Option<f64> {
-        self.reading.trusted()
+        self.reading.tested_limit()
     }
 
     /// Maximum number of evaluations of the model per prediction.

@@ -113,7 +113,7 @@ def test_certificates_of_networks_functions_and_sets(blocks: gnarl.Graph, gcn: g
         gnarl.certify(mine, bits, alpha=2)
     with pytest.raises(ValueError, match="exact needs a network of gnarl"):
         gnarl.certify(mine, bits, "exact")
-    with pytest.raises(ValueError, match="all are 0 or 1"):
+    with pytest.raises(ValueError, match="features of 0 or 1"):
         gnarl.certify(gcn, blocks, samples=100)
     with pytest.raises(ValueError, match="unknown certificate 'magic'"):
         gnarl.certify(gcn, blocks, "magic")

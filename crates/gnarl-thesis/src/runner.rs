@@ -498,17 +498,15 @@ pub(super) fn runs_of(table: &Table, asked: usize) -> usize {
 
 /// Refuses an empty name of rows.
 fn check_rows(settings: &Settings) -> Result<()> {
-    match settings
+    if settings
         .rows
         .as_deref()
         .is_some_and(|rows| rows.trim().is_empty())
     {
-        true => {
-            let what =
-                "an empty part of rows' names stands in all of them: leave it out for all rows";
-            Err(Error::argument("reproduce", what))
-        }
-        false => Ok(()),
+        let what = "an empty part of rows' names stands in all of them: leave it out for all rows";
+        Err(Error::argument("reproduce", what))
+    } else {
+        Ok(())
     }
 }
 
@@ -626,12 +624,13 @@ pub fn narrowed<'t>(tables: &[&'t Table], settings: &Settings) -> Result<Vec<&'t
     check_rows(settings)?;
     let fits = |table: &&&Table| plan(table, settings).is_ok();
     let left: Vec<&Table> = tables.iter().filter(fits).copied().collect();
-    match left.is_empty() {
-        true => Err(Error::argument(
+    if left.is_empty() {
+        Err(Error::argument(
             "reproduce",
             "none of the tables has such rows and columns",
-        )),
-        false => Ok(left),
+        ))
+    } else {
+        Ok(left)
     }
 }
 

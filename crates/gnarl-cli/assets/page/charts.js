@@ -50,7 +50,7 @@ COMPONENTS.lines = (place, data) => {
   const xs = data.x.values ?? Array.from({ length: Math.max(0, ...data.series.map(s => s.values.length)) }, (_, i) => i + 1);
   const hidden = new Set(), chart = el('div');
   const toggle = (i, button) => { hidden.has(i) ? hidden.delete(i) : hidden.add(i); button.setAttribute('aria-pressed', String(!hidden.has(i))); draw(chart.clientWidth); };
-  const said = el('p', { class: 'dim', style: 'min-height:1.5em;margin:.2rem 0' });
+  const readout = el('p', { class: 'dim', style: 'min-height:1.5em;margin:.2rem 0' });
   const draw = width => {
     const shown = data.series.filter((_, i) => !hidden.has(i));
     const all = shown.flatMap(s => [...s.values, ...(s.low ?? []), ...(s.high ?? [])]).filter(v => v !== null);
@@ -75,12 +75,12 @@ COMPONENTS.lines = (place, data) => {
       const at = event.clientX - svg.getBoundingClientRect().left;
       const k = xs.reduce((best, v, i) => Math.abs(sx(v) - at) < Math.abs(sx(xs[best]) - at) ? i : best, 0);
       cross.setAttribute('x1', sx(xs[k])); cross.setAttribute('x2', sx(xs[k]));
-      said.textContent = `${data.x.label} ${number(xs[k])}: ` + data.series.filter((_, i) => !hidden.has(i)).map(s => `${s.name} ${number(s.values[k])}`).join(', ');
+      readout.textContent = `${data.x.label} ${number(xs[k])}: ` + data.series.filter((_, i) => !hidden.has(i)).map(s => `${s.name} ${number(s.values[k])}`).join(', ');
     });
     chart.replaceChildren(svg);
   };
   const rows = () => xs.map((x, k) => [number(x, 4), ...data.series.map(s => number(s.values[k], 4) + (s.low ? ` (${number(s.low[k])} to ${number(s.high[k])})` : ''))]);
-  place.append(el('h3', {}, data.title), chart, legendOf(data.series, data.series.length > 1 ? toggle : null), said,
+  place.append(el('h3', {}, data.title), chart, legendOf(data.series, data.series.length > 1 ? toggle : null), readout,
     asTable([data.x.label, ...data.series.map(s => s.name)], rows, data.title));
   whenSized(chart, draw);
 };
@@ -109,39 +109,39 @@ COMPONENTS.dots = (place, data) => {
   place.append(el('h3', {}, data.title), chart, asTable(['', 'mean', 'each run'], () => data.rows.map(r => [r.name, mean(r.values).toFixed(2), r.values.map(v => v.toFixed(2)).join(', ')]), data.title));
 };
 
-// { title, bins: [{low, high, count, confidence, accuracy}], error }: how often answers are right by how sure they are.
+// { title, bins: [{low, high, count, confidence, accuracy}], error }: accuracy of predictions by confidence.
 COMPONENTS.calibration = (place, data) => {
   const chart = el('div');
   whenSized(chart, width => {
     const size = Math.min(width, 440), axis = label => ({ label, low: 0, high: 100 });
-    const { svg, sx, sy } = frame(size, size * .85, axis('how sure, %'), axis('how often right, %'));
+    const { svg, sx, sy } = frame(size, size * .85, axis('confidence, %'), axis('accuracy, %'));
     svg.setAttribute('aria-label', `${data.title}: expected calibration error ${data.error.toFixed(1)} points`);
     svg.append(el('line', { class: 'axis', x1: sx(0), y1: sy(0), x2: sx(100), y2: sy(100), 'stroke-dasharray': '4 4' }));
     const most = Math.max(...data.bins.map(b => b.count));
     for (const b of data.bins.filter(b => b.count)) {
       svg.append(el('rect', { x: sx(b.low) + 1, width: Math.max(1, sx(b.high) - sx(b.low) - 2), y: sy(b.accuracy), height: sy(0) - sy(b.accuracy), fill: COLOURS[0], opacity: .25 + .6 * b.count / most },
-        el('title', {}, `${b.low} to ${b.high} % sure: ${b.count} answers, ${b.accuracy.toFixed(1)} % right`)),
+        el('title', {}, `confidence ${b.low} to ${b.high} %: ${b.count} predictions, accuracy ${b.accuracy.toFixed(1)} %`)),
       el('circle', { cx: sx(b.confidence), cy: sy(b.accuracy), r: 4, fill: COLOURS[5] }));
     }
     chart.replaceChildren(svg);
   });
-  place.append(el('h3', {}, data.title), chart, el('p', { class: 'dim' }, `On the dashed line, answers would be right as often as they claim. Darker bars have more answers. Expected calibration error: ${data.error.toFixed(1)} points.`),
-    asTable(['how sure, %', 'answers', 'right, %'], () => data.bins.map(b => [`${b.low} to ${b.high}`, String(b.count), b.count ? b.accuracy.toFixed(1) : '–']), data.title));
+  place.append(el('h3', {}, data.title), chart, el('p', { class: 'dim' }, `On the dashed line, accuracy equals confidence. Darker bars have more predictions. Expected calibration error: ${data.error.toFixed(1)} points.`),
+    asTable(['confidence, %', 'predictions', 'accuracy, %'], () => data.bins.map(b => [`${b.low} to ${b.high}`, String(b.count), b.count ? b.accuracy.toFixed(1) : '–']), data.title));
 };
 
-// { title, classes, counts: [[…]] }: true classes down, answers across; a table that is the picture.
+// { title, classes, counts: [[…]] }: true classes in rows, predicted classes in columns; a table with shaded cells.
 COMPONENTS.confusion = (place, data) => {
   const sums = data.counts.map(row => row.reduce((a, b) => a + b, 0));
   const columns = data.classes.map((_, c) => data.counts.reduce((a, row) => a + row[c], 0));
-  const head = el('tr', {}, el('th', { scope: 'col' }, 'true class'), ...data.classes.map(c => el('th', { scope: 'col' }, c)), el('th', { scope: 'col' }, 'found, %'));
+  const head = el('tr', {}, el('th', { scope: 'col' }, 'true class'), ...data.classes.map(c => el('th', { scope: 'col' }, c)), el('th', { scope: 'col' }, 'recall, %'));
   const body = data.counts.map((row, t) => el('tr', {}, el('th', { scope: 'row' }, data.classes[t]),
     ...row.map((n, c) => {
       const share = sums[t] ? n / sums[t] : 0, blue = t === c ? '0 114 178' : '213 94 0';
       return el('td', { style: `background:rgb(${blue} / ${(share * .45).toFixed(3)})` }, String(n));
     }), el('td', {}, sums[t] ? (100 * row[t] / sums[t]).toFixed(1) : '–')));
-  const right = el('tr', {}, el('th', { scope: 'row' }, 'right, %'), ...columns.map((n, c) => el('td', {}, n ? (100 * data.counts[c][c] / n).toFixed(1) : '–')), el('td', {}));
+  const precision = el('tr', {}, el('th', { scope: 'row' }, 'precision, %'), ...columns.map((n, c) => el('td', {}, n ? (100 * data.counts[c][c] / n).toFixed(1) : '–')), el('td', {}));
   place.append(el('h3', {}, data.title), el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': data.title },
-    el('table', {}, el('caption', {}, 'true classes down, answers across; shares of a row as shades'), el('thead', {}, head), el('tbody', {}, ...body), el('tfoot', {}, right))));
+    el('table', {}, el('caption', {}, 'true classes in rows, predicted classes in columns; shades are shares of a row'), el('thead', {}, head), el('tbody', {}, ...body), el('tfoot', {}, precision))));
 };
 
 // { title, x: [], y: [], classes: [names], values: [class], wrong: [0 or 1], label }: points on a canvas.
@@ -168,6 +168,6 @@ COMPONENTS.scatter = (place, data) => {
   const counts = data.classes.map((_, c) => data.values.filter(v => v === c).length);
   place.append(el('h3', {}, data.title), holder,
     el('ul', { class: 'legend' }, ...data.classes.map((name, c) => el('li', {}, el('span', { class: 'key' }, el('span', { class: 'swatch', style: `background:${COLOURS[c % COLOURS.length]}` }), name))),
-      data.wrong ? el('li', {}, el('span', { class: 'key' }, el('span', { class: 'swatch', style: 'background:none;border:2px solid var(--fg)' }), 'answered wrong')) : null),
-    asTable(['class', 'points', ...(data.wrong ? ['answered wrong'] : [])], () => data.classes.map((name, c) => [name, String(counts[c]), ...(data.wrong ? [String(data.wrong.filter((w, i) => w && data.values[i] === c).length)] : [])]), data.title));
+      data.wrong ? el('li', {}, el('span', { class: 'key' }, el('span', { class: 'swatch', style: 'background:none;border:2px solid var(--fg)' }), 'misclassified')) : null),
+    asTable(['class', 'points', ...(data.wrong ? ['misclassified'] : [])], () => data.classes.map((name, c) => [name, String(counts[c]), ...(data.wrong ? [String(data.wrong.filter((w, i) => w && data.values[i] === c).length)] : [])]), data.title));
 };

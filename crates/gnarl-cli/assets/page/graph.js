@@ -1,4 +1,4 @@
-// A graph on a canvas: pan, zoom, search, colours, a slider over an attack's flips, a node's story.
+// A graph on a canvas: pan, zoom, search, colours, a slider over an attack's flips, details of a node.
 //
 // Small graphs are drawn as lines and discs. From MANY items on, a picture larger than the view is made a slice of a frame at a time: edges are added
 // up as densities, discs are stamped into the same pixels. Until it is there, panning and zooming move the last one. So 20,000 nodes stay
@@ -16,7 +16,7 @@ class GraphView {
     this.selected = -1;
     this.hovered = -1;
     this.only = null;
-    // Flipped edges as [end, end, 1 where it was added], and nodes whose answer is another for it.
+    // Flipped edges as [end, end, 1 where it was added], and nodes whose prediction changed by them.
     this.flips = [];
     this.turned = new Map();
     this.degree = new Uint32Array(this.n);
@@ -44,7 +44,7 @@ class GraphView {
     this.canvas = el('canvas', { tabindex: 0, role: 'img', 'aria-describedby': help, 'aria-label': `${data.title}: ${number(this.n, 6)} nodes and ${number(data.edges.length / 2, 6)} edges` });
     this.tip = el('div', { class: 'hover', hidden: true });
     this.stage = el('div', { class: 'stage' }, this.canvas, this.tip);
-    this.story = el('div', { class: 'story', role: 'region', 'aria-live': 'polite', 'aria-label': 'the chosen node' });
+    this.story = el('div', { class: 'story', role: 'region', 'aria-live': 'polite', 'aria-label': 'the selected node' });
     this.legend = el('ul', { class: 'legend', 'aria-label': 'colours' });
     this.picker = el('select', { onchange: () => { this.only = null; this.recolour(); } }, ...data.channels.map((c, i) => el('option', { value: i }, c.title)));
     const search = el('input', { type: 'search', placeholder: data.names ? 'a name' : `0 to ${this.n - 1}`, autocomplete: 'off', size: 10 });
@@ -58,7 +58,7 @@ class GraphView {
       this.found);
     place.append(controls, this.attackControls(), el('div', { class: 'graph' }, this.stage, el('div', { class: 'side' }, this.legend, this.story)),
       el('p', { class: 'dim', id: help }, 'Drag to pan, pinch or press Ctrl and turn the wheel to zoom; with the keyboard: arrows pan, + and − zoom, 0 shows all, N and P go from node to node, Enter to the first neighbour.'
-        + (data.sample ? ` Drawn are ${number(data.sample.shown, 6)} of ${number(data.sample.of, 6)} nodes, drawn at random from the seed, and the edges among them.` : '')),
+        + (data.sample ? ` Shown are ${number(data.sample.shown, 6)} of ${number(data.sample.of, 6)} nodes, sampled at random from the seed, and the edges among them.` : '')),
       this.nodeTable());
     this.tell();
     this.listen();
@@ -68,7 +68,7 @@ class GraphView {
   attackControls() {
     const { attack } = this.data;
     if (!attack || attack.steps.length < 2) return '';
-    const said = el('output', { role: 'status' });
+    const status = el('output', { role: 'status' });
     const slider = el('input', { type: 'range', min: 0, max: attack.steps.length - 1, step: 1, value: 0 });
     const show = () => {
       const now = attack.steps[Number(slider.value)];
@@ -76,28 +76,28 @@ class GraphView {
       this.turned = new Map();
       for (let k = 0; k < now.turned.length; k += 2) this.turned.set(now.turned[k], now.turned[k + 1]);
       const added = this.flips.filter(([, , is]) => is).length;
-      const text = `${now.flips} flips (${added} edges added, ${now.flips - added} removed): ${now.accuracy.toFixed(1)} % of test nodes right, ${this.turned.size} nodes turned`;
-      said.textContent = text;
+      const text = `${now.flips} flips (${added} edges added, ${now.flips - added} removed): test accuracy ${now.accuracy.toFixed(1)} %, ${this.turned.size} predictions changed`;
+      status.textContent = text;
       slider.setAttribute('aria-valuetext', text);
       this.recolour();
       this.tell();
     };
     slider.addEventListener('input', show);
-    said.textContent = 'move to the right to see which edges go and who turns';
-    return el('div', { class: 'controls' }, el('label', {}, attack.title, slider), el('div', {}, this.flipKey(), said));
+    status.textContent = 'move the slider to see the flipped edges and the changed predictions';
+    return el('div', { class: 'controls' }, el('label', {}, attack.title, slider), el('div', {}, this.flipKey(), status));
   }
 
   // What lines and rings of flips mean.
   flipKey() {
     const key = (colour, text, extra = '') => el('span', { class: 'key' }, el('span', { class: `swatch ${extra}`, style: extra ? `border-color:${colour}` : `background:none;border:2px solid ${colour}` }), text);
-    return el('div', { class: 'legend' }, key(ADDED, 'added', 'line'), key(REMOVED, 'removed', 'line dashed'), key('var(--fg)', 'turned'));
+    return el('div', { class: 'legend' }, key(ADDED, 'added', 'line'), key(REMOVED, 'removed', 'line dashed'), key('var(--fg)', 'prediction changed'));
   }
 
   // A table instead of the picture: the nodes with most neighbours, made when opened.
   nodeTable() {
     const { data } = this, classes = data.classes;
     const order = () => Array.from({ length: this.n }, (_, u) => u).sort((a, b) => this.degree[b] - this.degree[a] || a - b).slice(0, 200);
-    const heads = ['node', 'neighbours', ...(data.truth ? ['class'] : []), ...(data.predicted ? ['answer', 'how sure, %'] : []), ...data.channels.filter(c => c.kind === 'number').map(c => c.title)];
+    const heads = ['node', 'neighbours', ...(data.truth ? ['class'] : []), ...(data.predicted ? ['prediction', 'confidence, %'] : []), ...data.channels.filter(c => c.kind === 'number').map(c => c.title)];
     const row = u => [this.name(u), String(this.degree[u]), ...(data.truth ? [classes[data.truth[u]] ?? '–'] : []), ...(data.predicted ? [classes[data.predicted[u]], String(data.sure[u])] : []),
       ...data.channels.filter(c => c.kind === 'number').map(c => number(c.values[u]))];
     const details = asTable(heads, () => order().map(row), `the ${Math.min(200, this.n)} nodes with most neighbours`);
@@ -207,7 +207,7 @@ class GraphView {
   short(u) {
     const { classes, truth, predicted } = this.data, parts = [];
     if (truth) parts.push(`class ${classes[truth[u]] ?? 'unknown'}`);
-    if (predicted) parts.push(`answered ${classes[this.turned.get(u) ?? predicted[u]]}`);
+    if (predicted) parts.push(`predicted ${classes[this.turned.get(u) ?? predicted[u]]}`);
     const channel = this.channel;
     if (channel.kind === 'number') parts.push(`${channel.title} ${number(channel.values[u])}${channel.unit ? ` ${channel.unit}` : ''}`);
     return parts.join(', ');
@@ -221,17 +221,17 @@ class GraphView {
     this.onselect?.(u);
   }
 
-  // The story of the chosen node, in words.
+  // The details of the selected node.
   tell() {
     const u = this.selected, { data } = this, classes = data.classes;
-    if (u < 0) { this.story.replaceChildren(el('p', { class: 'dim' }, 'Choose a node to read its story: what it is, what the model says of it exit by exit, and who its neighbours are.')); return; }
+    if (u < 0) { this.story.replaceChildren(el('p', { class: 'dim' }, 'Choose a node to see its class, its prediction, the predictions of every exit, and its neighbours.')); return; }
     const rows = [], put = (name, ...value) => rows.push(el('dt', {}, name), el('dd', {}, ...value));
-    const said = data.predicted && (this.turned.get(u) ?? data.predicted[u]);
+    const predicted = data.predicted && (this.turned.get(u) ?? data.predicted[u]);
     if (data.part) put('part', ['not used', 'training', 'validation', 'test'][data.part[u]]);
     if (data.truth) put('class', classes[data.truth[u]] ?? 'unknown');
     if (data.predicted) {
-      const right = !data.truth || data.truth[u] < 0 ? '' : said === data.truth[u] ? ', right' : ', wrong';
-      put('answer', `${classes[said]}${right}${this.turned.has(u) ? ` (turned; before: ${classes[data.predicted[u]]})` : `, ${data.sure[u]} % sure`}`);
+      const verdict = !data.truth || data.truth[u] < 0 ? '' : predicted === data.truth[u] ? ', correct' : ', wrong';
+      put('prediction', `${classes[predicted]}${verdict}${this.turned.has(u) ? ` (changed; before: ${classes[data.predicted[u]]})` : `, confidence ${data.sure[u]} %`}`);
     }
     if (data.exits) {
       const e = data.exits.names.length, list = data.exits.names.map((name, k) => `${name}: ${classes[data.exits.said[u * e + k]]} (${data.exits.sure[u * e + k]} %)${data.exits.taken[u] === k ? ' – taken' : ''}`);
@@ -285,7 +285,7 @@ class GraphView {
       }
       const stops = RAMP.map((c, i) => `${css(c)} ${Math.round(100 * i / (RAMP.length - 1))}%`).join(',');
       const unit = channel.unit ? ` ${channel.unit}` : '', none = channel.values.some(v => v === null);
-      this.legend.replaceChildren(el('li', {}, el('span', { class: 'key' }, `${beyond[0]}${number(low)}${unit}`, el('span', { class: 'ramp', style: `background:linear-gradient(to right,${stops})` }), `${beyond[1]}${number(high)}${unit}${log ? ' (by powers)' : ''}`)),
+      this.legend.replaceChildren(el('li', {}, el('span', { class: 'key' }, `${beyond[0]}${number(low)}${unit}`, el('span', { class: 'ramp', style: `background:linear-gradient(to right,${stops})` }), `${beyond[1]}${number(high)}${unit}${log ? ' (logarithmic)' : ''}`)),
         none ? el('li', {}, el('span', { class: 'key' }, el('span', { class: 'swatch', style: `background:${css(unknown)}` }), channel.missing ?? 'no value')) : '');
       this.shape = null;
     }
@@ -411,7 +411,7 @@ class GraphView {
     this.picture = { canvas, view, colours, width, height };
   }
 
-  // What stands above all: flips, who turned, the chosen node and its edges.
+  // The top layer: flips, changed predictions, the selected node and its edges.
   overlay(g) {
     const line = (u, v, colour, width, dashes = []) => { g.strokeStyle = colour; g.lineWidth = width; g.setLineDash(dashes); g.beginPath(); g.moveTo(this.px(u), this.py(u)); g.lineTo(this.px(v), this.py(v)); g.stroke(); };
     const ring = (u, colour, width, more) => { g.setLineDash([]); g.strokeStyle = colour; g.lineWidth = width; g.beginPath(); g.arc(this.px(u), this.py(u), this.radius(u) + more, 0, 7); g.stroke(); };

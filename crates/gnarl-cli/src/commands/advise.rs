@@ -8,16 +8,14 @@ use gnarl::study::advise::{Advice, AdviseStudy, DatasetSummary, Outcome, TriedCh
 use gnarl_data::Task;
 use gnarl_nn::features::FeatureKind;
 use gnarl_nn::networks::Backbone;
-use gnarl_nn::train::Callbacks;
 use serde::Serialize;
 
-use super::dry_run::{DryRun, SpecOrDryRun};
+use super::dry_run::DryRun;
 use super::model::ModelArgs;
-use super::train::SpecReport;
+use super::study::{StudyOutput, run_study};
 use crate::global::Global;
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt::Interrupted;
 use crate::output::{self, Report, count, difference, real};
-use crate::progress;
 
 /// Arguments of `gnarl advise`.
 #[derive(Debug, Args)]
@@ -52,44 +50,35 @@ pub struct AdviceReport {
 }
 
 /// Summarises the data, tries the choices and reports.
-pub fn run(
-    global: &Global,
-    args: &AdviseArgs,
-) -> anyhow::Result<output::Either<SpecOrDryRun, AdviceReport>> {
+pub fn run(global: &Global, args: &AdviseArgs) -> anyhow::Result<StudyOutput<AdviceReport>> {
     let (data, benchmark) = args.model.benchmark(global, 1)?;
     let task = benchmark.content.task();
-    let usual = if task == Task::Node {
+    let default = if task == Task::Node {
         Backbone::GCN
     } else {
         Backbone::GIN
     };
-    let model = args.model.or_model(usual).model(&data.name, task)?;
+    let model = args.model.or_model(default).model(&data.name, task)?;
     if args.model.print_spec {
-        return Ok(output::Either::Left(output::Either::Left(SpecReport::new(
-            &model, task,
-        )?)));
+        return StudyOutput::spec(&model, task);
     }
     let study = AdviseStudy::new(model).runs(args.runs).seed(global.seed);
     if args.dry_run {
         let choices = study.choices(&benchmark.first())?;
-        let left_out = "what is joined once something helps".to_string();
-        let planned = DryRun::new(global, "advise", &benchmark, &choices, Some(left_out))?;
-        return Ok(output::Either::Left(output::Either::Right(planned)));
+        let left_out = "combinations of axes that help".to_string();
+        return DryRun::new(global, "advise", &benchmark, &choices, Some(left_out))
+            .map(StudyOutput::DryRun);
     }
     let choices = study.num_choices(task);
-    let bar = progress::steps(&format!("choices on {}", data.name), choices as u64);
-    let watch = Callbacks::stopped_by(interrupt::flag());
-    let advice = match study.run(&benchmark.first(), &watch, |_| bar.inc(1)) {
-        Err(_) if watch.stopped() => {
-            return Err(Interrupted {
-                finished: 0,
-                asked: choices,
-            }
-            .into());
+    let label = format!("choices on {}", data.name);
+    let advice = run_study(&label, choices as u64, |progress| {
+        let callbacks = progress.silent_training();
+        let advice = study.run(&benchmark.first(), &callbacks, |_| progress.advance(1));
+        match advice {
+            Err(_) if callbacks.stopped() => Err(Interrupted::before_first(choices).into()),
+            advice => Ok(advice?),
         }
-        advice => advice?,
-    };
-    bar.finish_and_clear();
+    })?;
     if let Some(file) = &args.write {
         output::write_whole(file, advice.model.to_toml()?)?;
     }
@@ -99,7 +88,7 @@ pub fn run(
         .map(|s| format!("--{} {}", s.axis, s.choice))
         .collect::<Vec<_>>()
         .join(" ");
-    Ok(output::Either::Right(AdviceReport {
+    Ok(StudyOutput::Report(AdviceReport {
         data: args.model.data.clone(),
         backbone: model.backbone,
         advice,
@@ -118,18 +107,17 @@ impl AdviceReport {
             .tried
             .iter()
             .find(|one| one.backbone.is_some())?;
-        let Outcome::Evaluated(judged) = &control.outcome else {
+        let Outcome::Evaluated(evaluated) = &control.outcome else {
             return None;
         };
-        let difference = judged
+        let difference = evaluated
             .minus_plain
             .as_ref()
             .filter(|difference| difference.is_clear())?;
-        Some(match difference.mean > 0.0 {
-            true => {
-                "Without edges the plain model would be better: what neighbours say misleads it as it stands."
-            }
-            false => "Edges help: without them the plain model is worse.",
+        Some(if difference.mean > 0.0 {
+            "The plain model has a higher accuracy without edges: its neighbourhoods are misleading."
+        } else {
+            "Edges help: without them the plain model is worse."
         })
     }
 
@@ -140,7 +128,7 @@ impl AdviceReport {
         let train = format!("gnarl train --data {} --model {}", self.data, self.backbone);
         if switch_on.is_empty() {
             return format!(
-                "Nothing that was tried helps beyond a standard error: the plain model is the one to take.\n{train}\n"
+                "No choice improves on the plain model by more than a standard error: use the plain model.\n{train}\n"
             );
         }
         let names: Vec<String> = switch_on
@@ -149,7 +137,7 @@ impl AdviceReport {
             .collect();
         let of_choice = tried.iter().rev().find(|one| one.switched == *switch_on);
         let gain = of_choice.and_then(|one| match &one.outcome {
-            Outcome::Evaluated(judged) => judged.minus_plain.as_ref().map(difference),
+            Outcome::Evaluated(evaluated) => evaluated.minus_plain.as_ref().map(difference),
             Outcome::Refused(_) => None,
         });
         let gain = gain.map_or(String::new(), |gain| {
@@ -164,31 +152,27 @@ impl AdviceReport {
 }
 
 /// Describes the data, one property a line.
-fn looks(looks: &DatasetSummary) -> Vec<(&'static str, String)> {
-    let items = if looks.task == Task::Node {
-        "nodes"
-    } else {
-        "graphs"
-    };
-    let homophily = looks.homophily.map(|share| {
+fn data_rows(data: &DatasetSummary) -> Vec<(&'static str, String)> {
+    let items = items_of(data.task);
+    let homophily = data.homophily.map(|share| {
         let percent = 100.0 * share;
         let meaning = match share {
-            _ if share >= 0.5 => "neighbours mostly agree",
-            _ => "neighbours mostly differ",
+            _ if share >= 0.5 => "homophilous",
+            _ => "heterophilous",
         };
         format!("{percent:.0} % of edges are within a class: {meaning}")
     });
-    let kind = match looks.features {
-        FeatureKind::Plain if looks.columns.is_none() => "none of their own".to_string(),
+    let kind = match data.features {
+        FeatureKind::Plain if data.columns.is_none() => "none".to_string(),
         FeatureKind::Plain => "one-hot".into(),
         FeatureKind::Words => "words or counts".into(),
         FeatureKind::Continuous => "continuous".into(),
     };
-    let columns = looks.columns.map_or(String::new(), |columns| {
+    let columns = data.columns.map_or(String::new(), |columns| {
         format!(", {} columns", count(columns as u64))
     });
-    let (class, rarest) = &looks.rarest;
-    let isolated = match looks.isolated {
+    let (class, rarest) = &data.rarest;
+    let isolated = match data.isolated {
         0 => String::new(),
         isolated => format!(", {} without neighbours", count(isolated as u64)),
     };
@@ -197,15 +181,15 @@ fn looks(looks: &DatasetSummary) -> Vec<(&'static str, String)> {
             items,
             format!(
                 "{}, {} edges",
-                count(looks.items as u64),
-                count(looks.edges as u64)
+                count(data.items as u64),
+                count(data.edges as u64)
             ),
         ),
         (
             "degrees",
             format!(
                 "{:.1} on average, {} at most{isolated}",
-                looks.mean_degree, looks.max_degree
+                data.mean_degree, data.max_degree
             ),
         ),
     ];
@@ -214,35 +198,43 @@ fn looks(looks: &DatasetSummary) -> Vec<(&'static str, String)> {
     rows.push((
         "classes",
         format!(
-            "{}; the rarest, {class}, has {rarest} training items, the most common {}",
-            looks.classes, looks.most_common
+            "{}; the rarest, {class}, has {rarest} training {items}, the most common {}",
+            data.classes, data.most_common
         ),
     ));
     rows.push((
         "labels",
         format!(
-            "{} train, {} validate",
-            count(looks.train as u64),
-            count(looks.validation as u64)
+            "{} training, {} validation",
+            count(data.train as u64),
+            count(data.validation as u64)
         ),
     ));
     rows
 }
 
+/// Returns the plural of what is classified.
+fn items_of(task: Task) -> &'static str {
+    match task {
+        Task::Node => "nodes",
+        Task::Graph => "graphs",
+    }
+}
+
 fn cells(one: &TriedChoice) -> Vec<String> {
     match &one.outcome {
-        Outcome::Evaluated(judged) => vec![
+        Outcome::Evaluated(evaluated) => vec![
             one.name(),
-            format!("{:.2}", judged.accuracy),
-            judged
+            format!("{:.2}", evaluated.accuracy),
+            evaluated
                 .minus_plain
                 .as_ref()
                 .map_or_else(|| "-".into(), difference),
-            judged
+            evaluated
                 .minus_before
                 .as_ref()
                 .map_or_else(|| "-".into(), difference),
-            real(judged.seconds),
+            real(evaluated.seconds),
         ],
         Outcome::Refused(why) => vec![
             one.name(),
@@ -259,7 +251,7 @@ impl Report for AdviceReport {
         let advice = &self.advice;
         let mut table = output::table(&[
             "switched on",
-            ">right, %",
+            ">accuracy, %",
             ">minus plain",
             ">minus without the last",
             ">seconds",
@@ -267,10 +259,12 @@ impl Report for AdviceReport {
         advice.tried.iter().for_each(|one| {
             table.add_row(cells(one));
         });
+        let items = items_of(advice.summary.task);
+        let item = items.trim_end_matches('s');
         let mut text = format!(
-            "{}{} on {}, judged on {} training and validation items, held back in {} parts, {} fits each; test labels are not looked at.\n\
-             Differences are paired, item by item (* beyond two standard errors)\n{}\n",
-            output::render(&output::pairs(looks(&advice.summary))),
+            "{}{} on {}, evaluated on {} training and validation {items} by cross-validation in {} parts, {} fits each; test labels are not used.\n\
+             Differences are paired by {item} (* marks more than two standard errors)\n{}\n",
+            output::render(&output::pairs(data_rows(&advice.summary))),
             self.backbone,
             self.data,
             count(advice.evaluated_items as u64),
@@ -279,7 +273,7 @@ impl Report for AdviceReport {
             output::render(&table)
         );
         if advice.interrupted {
-            text += "interrupted: what was not reached is left out\n";
+            text += "interrupted: choices that were not reached are left out\n";
         }
         if let Some(on_edges) = self.on_edges() {
             text += &format!("{on_edges}\n");
@@ -289,12 +283,7 @@ impl Report for AdviceReport {
 
     fn complaint(self) -> Option<anyhow::Error> {
         let finished = self.advice.tried.len();
-        self.advice.interrupted.then(|| {
-            Interrupted {
-                finished,
-                asked: self.choices.max(finished + 1),
-            }
-            .into()
-        })
+        let requested = self.choices.max(finished + 1);
+        Interrupted::complaint(self.advice.interrupted, finished, requested)
     }
 }

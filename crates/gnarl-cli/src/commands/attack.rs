@@ -1,5 +1,5 @@
-//! `gnarl attack`: fits a model, perturbs its graph within a budget, and counts the predictions
-//! that turn wrong. In a set, each graph has its own budget.
+//! `gnarl attack`: fits a model, perturbs its graph within a budget, and measures its accuracy.
+//! In a set, each graph has its own budget.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -29,10 +29,10 @@ use gnarl_thesis::Recipe;
 use serde::Serialize;
 
 use super::attack_compare::CompareReport;
-use super::dry_run::{DryRun, SpecOrDryRun};
+use super::dry_run::DryRun;
 use super::model::{ModelArgs, ProtocolName};
 use super::model_page;
-use super::train::SpecReport;
+use super::study::{StudyOutput, run_study};
 use crate::global::Global;
 use crate::interrupt::{self, Interrupted};
 use crate::options::{choice_option, setting_option};
@@ -170,10 +170,10 @@ impl FromArgMatches for AttackOptions {
 
 impl AttackOptions {
     /// Fails if settings were given that only an attack has.
-    fn none(&self) -> gnarl_graph::Result<()> {
+    fn refuse_settings(&self) -> gnarl_graph::Result<()> {
         match self.settings.first() {
             Some((flag, _)) => {
-                let what = "is a setting of an attack, and --on judges a graph that is attacked already; leave one of them out";
+                let what = "is a setting of --attack, and --on evaluates a graph that is already attacked; leave one of them out";
                 Err(Error::argument(format!("--{flag}"), what))
             }
             None => Ok(()),
@@ -279,16 +279,18 @@ pub struct AttackReport {
     runs: Vec<AttackRun>,
 }
 
-/// Output of the command: a spec, a plan, or one of two reports.
-pub type Printed = Either<SpecOrDryRun, Either<AttackReport, CompareReport>>;
+/// Output of the command; its report is about one attack on one model, or compares several.
+pub type AttackOutput = StudyOutput<Either<AttackReport, CompareReport>>;
 
 /// Trains, attacks and reports.
-pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
-    gnarl_graph::limits::force(args.force.then_some(progress::forced));
+pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<AttackOutput> {
+    gnarl_graph::limits::force(args.force.then_some(progress::print_forced));
     // A wrong option should fail before the data is loaded.
-    let attacks = match args.on.is_some() {
-        true => args.attack.none().map(|()| Vec::new())?,
-        false => args.attack.attacks()?,
+    let attacks = if args.on.is_some() {
+        args.attack.refuse_settings()?;
+        Vec::new()
+    } else {
+        args.attack.attacks()?
     };
     let targets = args
         .targets
@@ -312,7 +314,7 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
     {
         return Err(Error::argument(
             "--on, --write, --targets",
-            "belong to one graph, and this is a set",
+            "apply to one graph, and the dataset is a set of graphs; leave them out",
         )
         .into());
     }
@@ -320,32 +322,7 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
         Some((file, nodes)) => found_targets(file, nodes, benchmark.content.graph()?)?,
         None => Targets::default(),
     };
-    if args.page.is_some() {
-        model_page::check(&data.name, &benchmark.content)?;
-        let refused = |what: &str| Error::argument("--page", format!("shows {what}"));
-        if args.mode == Mode::Poisoning {
-            return Err(refused(
-                "a trained model whose input is attacked; leave --mode poisoning out",
-            )
-            .into());
-        }
-        if args.model.model.len() > 1 || attacks.len() > 1 {
-            return Err(
-                refused("one model under one attack; name one --model and one --budget").into(),
-            );
-        }
-    }
-    if args.model.policy.len() > 1 {
-        return Err(Error::argument(
-            "--policy",
-            "an attacked model takes its exits by one policy",
-        )
-        .into());
-    }
-    if args.plot.is_some() && args.model.model.len() < 2 && attacks.len() < 2 {
-        let what = "draws a curve for each model; name several with --model A,B or several budgets with --budget 0,0.05,0.1";
-        return Err(Error::argument("--plot", what).into());
-    }
+    args.check(&data.name, &benchmark, attacks.len())?;
     let study = AttackRequest {
         args,
         global,
@@ -355,9 +332,37 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
         runs,
     };
     match (&args.on, &attacks[..]) {
-        (Some(file), _) => study.on_given(file),
-        (None, [attack]) if args.model.model.len() < 2 => study.one(*attack),
+        (Some(file), _) => study.evaluate_given(file),
+        (None, [attack]) if args.model.model.len() < 2 => study.attack_one(*attack),
         (None, _) => study.compare(attacks),
+    }
+}
+
+impl AttackArgs {
+    /// Fails if an option does not apply to the data or to so many attacks.
+    fn check(&self, data: &str, on: &Benchmark, attacks: usize) -> gnarl_graph::Result<()> {
+        let models = self.model.model.len();
+        if self.page.is_some() {
+            model_page::check(data, &on.content)?;
+            let refused = |what: &str| Err(Error::argument("--page", format!("shows {what}")));
+            if self.mode == Mode::Poisoning {
+                return refused(
+                    "a trained model whose input is attacked; leave --mode poisoning out",
+                );
+            }
+            if models > 1 || attacks > 1 {
+                return refused("one model under one attack; name one --model and one --budget");
+            }
+        }
+        if self.model.policy.len() > 1 {
+            let what = "an attacked model takes its exits by one policy; name one";
+            return Err(Error::argument("--policy", what));
+        }
+        if self.plot.is_some() && models < 2 && attacks < 2 {
+            let what = "plots a curve for each model; name several with --model A,B or several budgets with --budget 0,0.05,0.1";
+            return Err(Error::argument("--plot", what));
+        }
+        Ok(())
     }
 }
 
@@ -384,18 +389,18 @@ impl AttackRequest<'_> {
         attack: &Attack,
         models: impl IntoIterator<Item = &'m Model>,
     ) -> gnarl_graph::Result<()> {
-        let would_see = self.args.mode == Mode::Evasion
+        let applies = self.args.mode == Mode::Evasion
             && self.transfer().is_none()
             && attack.is_black_box()
             && models.into_iter().any(|model| !model.inference.is_plain());
-        if self.args.sees == AttackerAccess::Network && !would_see {
-            let by_answers: Vec<&str> = Attack::all()
+        if self.args.sees == AttackerAccess::Network && !applies {
+            let black_box: Vec<&str> = Attack::all()
                 .filter(|a| a.is_black_box())
                 .map(|a| a.listed().name)
                 .collect();
             let what = format!(
-                "network is for a trained model with an inference, attacked without --transfer by {}; leave it out",
-                listed(&by_answers)
+                "network applies to a trained model with an inference rule, attacked without --transfer by {}; leave --sees out",
+                listed(&black_box)
             );
             return Err(Error::argument("--sees", what));
         }
@@ -403,11 +408,11 @@ impl AttackRequest<'_> {
     }
 
     /// Plans `--dry-run`: each model under each attack, or on the given attacked graph.
-    pub fn would_run(
+    pub fn dry_run(
         &self,
         models: &[(String, Model)],
         attacks: &[Attack],
-    ) -> anyhow::Result<Printed> {
+    ) -> anyhow::Result<AttackOutput> {
         // Poisoning trains a second model, on the poisoned graph.
         let poisons = self.args.mode == Mode::Poisoning;
         let mut cells = Vec::new();
@@ -428,7 +433,7 @@ impl AttackRequest<'_> {
             }));
         }
         let left_out = match self.transfer() {
-            Some(surrogate) => format!("the attacks and the {surrogate} that they look into"),
+            Some(surrogate) => format!("the attacks and their surrogate {surrogate}"),
             None => "the attacks".to_string(),
         };
         let planned = DryRun::new(
@@ -438,11 +443,11 @@ impl AttackRequest<'_> {
             &cells,
             Some(left_out),
         )?;
-        Ok(Either::Left(Either::Right(planned)))
+        Ok(StudyOutput::DryRun(planned))
     }
 
     /// Attacks one model with one attack.
-    fn one(&self, attack: Attack) -> anyhow::Result<Printed> {
+    fn attack_one(&self, attack: Attack) -> anyhow::Result<AttackOutput> {
         let Self {
             args,
             global,
@@ -454,10 +459,10 @@ impl AttackRequest<'_> {
         let task = benchmark.content.task();
         // The attacked part of the input must be set before the recipe fills in the radius of the
         // inference rule.
-        let settle = |model: Model| model.inference(model.inference.on(attacked_part(&attack)));
-        let model = args.model.model_with(&data.name, task, settle)?;
+        let adapted = |model: Model| model.inference(model.inference.on(attacked_part(&attack)));
+        let model = args.model.model_with(&data.name, task, adapted)?;
         if args.model.print_spec {
-            return Ok(Either::Left(Either::Left(SpecReport::new(&model, task)?)));
+            return StudyOutput::spec(&model, task);
         }
         let study = AttackStudy::new(model, attack)
             .mode(args.mode)
@@ -470,13 +475,12 @@ impl AttackRequest<'_> {
         study.check()?;
         self.check_sees(&attack, [&model])?;
         if args.dry_run {
-            return self.would_run(&[(model.backbone.to_string(), model)], &[attack]);
+            return self.dry_run(&[(model.backbone.to_string(), model)], &[attack]);
         }
         let label = format!("{attack} against {} on {}", model.backbone, data.name);
-        let bar = progress::steps(&label, study.epochs(benchmark)?);
-        let on_epoch = |_: usize, _: &_| bar.inc(1);
-        let result = study.run(benchmark, &Callbacks::new(&on_epoch, interrupt::flag()))?;
-        bar.finish_and_clear();
+        let result = run_study(&label, study.epochs(benchmark)?, |progress| {
+            Ok(study.run(benchmark, &progress.training)?)
+        })?;
         let mut files = match (&args.write, &result.first) {
             (Some(file), Some(attacked)) => {
                 write_attacked(file, benchmark.content.graph()?, attacked)?
@@ -487,7 +491,8 @@ impl AttackRequest<'_> {
             self.write_page(file, &model, attack, attacked)?;
             files.push(file.display().to_string());
         }
-        self.report(Some(attack), &model, result, study.is_adaptive(), files)
+        let report = self.report(Some(attack), &model, result, study.is_adaptive(), files)?;
+        Ok(StudyOutput::Report(Either::Left(report)))
     }
 
     /// Writes the page of the first run. Its model is fitted once more: the same seed gives the
@@ -525,7 +530,7 @@ impl AttackRequest<'_> {
     }
 
     /// Evaluates one model on a graph that is attacked already.
-    fn on_given(&self, file: &Path) -> anyhow::Result<Printed> {
+    fn evaluate_given(&self, file: &Path) -> anyhow::Result<AttackOutput> {
         let Self {
             args,
             global,
@@ -544,13 +549,10 @@ impl AttackRequest<'_> {
         };
         let model = args.model.model(&data.name, Task::Node)?;
         if args.model.print_spec {
-            return Ok(Either::Left(Either::Left(SpecReport::new(
-                &model,
-                Task::Node,
-            )?)));
+            return StudyOutput::spec(&model, Task::Node);
         }
         if args.dry_run {
-            return self.would_run(&[(model.backbone.to_string(), model)], &[]);
+            return self.dry_run(&[(model.backbone.to_string(), model)], &[]);
         }
         let study = AttackedGraphStudy::new(model, args.mode)
             .features(features)
@@ -558,22 +560,15 @@ impl AttackRequest<'_> {
             .seed(global.seed);
         let epochs = model.plan(Task::Node)?.training.epochs as u64;
         let trainings = runs as u64 * if args.mode == Mode::Poisoning { 2 } else { 1 };
-        let bar = progress::steps(
-            &format!("{} on {}", model.backbone, file.display()),
-            epochs * trainings,
-        );
-        let on_epoch = |_: usize, _: &_| bar.inc(1);
-        let watch = Callbacks::new(&on_epoch, interrupt::flag());
-        let result = study.run(benchmark, &read.graph, &self.targets, &watch)?;
-        bar.finish_and_clear();
-        let printed = self.report(None, &model, result, false, Vec::new())?;
-        Ok(match printed {
-            Either::Right(Either::Left(report)) => Either::Right(Either::Left(AttackReport {
-                notes: read.notes,
-                ..report
-            })),
-            other => other,
-        })
+        let label = format!("{} on {}", model.backbone, file.display());
+        let result = run_study(&label, epochs * trainings, |progress| {
+            Ok(study.run(benchmark, &read.graph, &self.targets, &progress.training)?)
+        })?;
+        let report = AttackReport {
+            notes: read.notes,
+            ..self.report(None, &model, result, false, Vec::new())?
+        };
+        Ok(StudyOutput::Report(Either::Left(report)))
     }
 
     fn report(
@@ -583,7 +578,7 @@ impl AttackRequest<'_> {
         result: AttackResult,
         adaptive: bool,
         files: Vec<String>,
-    ) -> anyhow::Result<Printed> {
+    ) -> anyhow::Result<AttackReport> {
         let Self {
             args,
             global,
@@ -592,21 +587,18 @@ impl AttackRequest<'_> {
             ..
         } = *self;
         if result.runs.is_empty() {
-            let interrupted = Interrupted {
-                finished: 0,
-                asked: runs,
-            };
+            let interrupted = Interrupted::before_first(runs);
+            if files.is_empty() {
+                return Err(interrupted.into());
+            }
             // The partial results are still reported.
-            return Err(match files.is_empty() {
-                true => interrupted.into(),
-                false => anyhow::anyhow!("what was found until then is in {}", files.join(", "))
-                    .context(interrupted),
-            });
+            let partial = anyhow::anyhow!("partial results are in {}", files.join(", "));
+            return Err(partial.context(interrupted));
         }
         let count = result.runs.len() as f64;
         let spent =
             |run: &AttackRun| (run.edges_added + run.edges_removed + run.features.entries) as f64;
-        Ok(Either::Right(Either::Left(AttackReport {
+        Ok(AttackReport {
             data: data.name.clone(),
             model: model.backbone.to_string(),
             attack: attack.map_or("given", |attack| attack.name()),
@@ -641,7 +633,7 @@ impl AttackRequest<'_> {
                 seed: global.seed,
             },
             runs: result.runs,
-        })))
+        })
     }
 }
 
@@ -672,7 +664,7 @@ fn read_targets(file: &Path) -> gnarl_graph::Result<Vec<(usize, String)>> {
     const EXPECTED: &str = "a list of nodes as JSON is expected, or one node on each line";
     let bytes = std::fs::read(file).map_err(|e| Error::io(file, e))?;
     let text = String::from_utf8(bytes)
-        .map_err(|_| Error::data(file, "targets", format!("no text: {EXPECTED}")))?;
+        .map_err(|_| Error::data(file, "targets", format!("the file is not text: {EXPECTED}")))?;
     let start = text.trim_start();
     let faulty = |e: serde_json::Error| Error::data(file, format!("line {}", e.line()), EXPECTED);
     let of_json = |nodes: Vec<serde_json::Value>| {
@@ -700,14 +692,11 @@ fn read_targets(file: &Path) -> gnarl_graph::Result<Vec<(usize, String)>> {
             .map(|(line, at)| (at, line.trim().to_string()))
             .collect()
     };
-    match nodes.is_empty() {
-        true => Err(Error::data(
-            file,
-            "targets",
-            format!("there are none: {EXPECTED}"),
-        )),
-        false => Ok(nodes),
+    if nodes.is_empty() {
+        let what = format!("the file has no targets: {EXPECTED}");
+        return Err(Error::data(file, "targets", what));
     }
+    Ok(nodes)
 }
 
 /// Finds the target nodes in the graph: by name if the graph has names, else by number.
@@ -733,15 +722,14 @@ fn found_targets(
             Error::data(
                 file,
                 format!("line {line}"),
-                format!("'{node}' is no node: {expected}"),
+                format!("'{node}' is not a node: {expected}"),
             )
         })?;
         match first.insert(u, *line) {
             None => Ok(u),
             Some(before) => {
-                let what = format!(
-                    "'{node}' is there twice, on line {before} too, and counts once; leave one out"
-                );
+                let what =
+                    format!("'{node}' is listed twice, also on line {before}; remove one of them");
                 Err(Error::data(file, format!("line {line}"), what))
             }
         }
@@ -755,13 +743,11 @@ fn found_targets(
 
 /// Fails if the ending of the file is not that of its format.
 fn check_ending(file: &Path) -> gnarl_graph::Result<()> {
-    match file.extension().is_some_and(|ending| ending == "npz") {
-        true => Ok(()),
-        false => Err(Error::argument(
-            "--write",
-            format!("{}: a name that ends in .npz is expected", file.display()),
-        )),
+    if file.extension().is_some_and(|ending| ending == "npz") {
+        return Ok(());
     }
+    let what = format!("{}: a name that ends in .npz is expected", file.display());
+    Err(Error::argument("--write", what))
 }
 
 /// Writes the attacked graph for SciPy, and its flips in their order.
@@ -792,93 +778,99 @@ fn write_attacked(
 }
 
 impl AttackReport {
-    /// Returns true if the attacker used the network past its inference rule.
-    fn sees_less(&self) -> bool {
-        let asks = self
+    /// Returns true if the attacker used the network without its inference rule.
+    fn bypasses_inference(&self) -> bool {
+        let queries = self
             .config
             .attack
             .is_some_and(|attack| attack.queries_model());
-        asks && self.config.mode == Mode::Evasion && !self.config.model.inference.is_plain()
+        queries && self.config.mode == Mode::Evasion && !self.config.model.inference.is_plain()
     }
 
     /// Describes the threat model.
     fn mode_text(&self, mode: Mode) -> String {
-        let eyes = match (self.config.surrogate, self.adaptive) {
-            (Some(model), _) => format!(", through a {model} of the attacker's own"),
+        let access = match (self.config.surrogate, self.adaptive) {
+            (Some(model), _) => format!(", transfer attack through a surrogate {model}"),
             (None, true) if !self.config.model.inference.is_plain() => {
-                ", adaptive: by the answers of this very model, straight through its inference"
+                ", adaptive: by the predictions of the evaluated model under its inference rule"
                     .to_string()
             }
             (None, true) => {
-                let follows = self
+                let uses_gradients = self
                     .config
                     .attack
                     .is_some_and(|attack| attack.needs(Requirement::Gradients));
                 format!(
-                    ", adaptive: by the {} of this very model",
-                    if follows { "gradients" } else { "answers" }
+                    ", adaptive: by the {} of the evaluated model",
+                    if uses_gradients {
+                        "gradients"
+                    } else {
+                        "predictions"
+                    }
                 )
             }
-            (None, false) if self.sees_less() => {
-                ", not adaptive: by the network inside, without its inference".to_string()
+            (None, false) if self.bypasses_inference() => {
+                ", not adaptive: by the network without its inference rule".to_string()
             }
             (None, false) => String::new(),
         };
-        format!("{mode}{eyes}")
+        format!("{mode}{access}")
     }
 }
 
-impl Report for AttackReport {
-    fn text(&self) -> String {
-        let AttackConfig {
-            model,
-            attack,
-            mode,
-            ..
-        } = &self.config;
-        let count = self.runs.len() as f64;
-        let mean = |f: fn(&AttackRun) -> f64| self.runs.iter().map(f).sum::<f64>() / count;
+impl AttackReport {
+    /// Returns the mean of a statistic over the runs.
+    fn mean(&self, of: fn(&AttackRun) -> f64) -> f64 {
+        self.runs.iter().map(of).sum::<f64>() / self.runs.len() as f64
+    }
+
+    /// Returns the rows about the accuracy before and after the attack.
+    fn accuracy_rows(&self) -> Vec<(&'static str, String)> {
         let mut rows = vec![
             ("clean accuracy", self.clean_accuracy.text()),
             ("attacked accuracy", self.attacked_accuracy.text()),
             ("success rate", self.success_rate.text()),
         ];
-        if let Some(defended) = &self.defended {
-            let line = |accuracy: &Accuracy, difference: &PairedDifference| {
-                format!("{} ({})", accuracy.text(), output::difference(difference))
-            };
-            rows.extend([
-                ("inference", model.inference.to_string()),
-                (
-                    "  clean",
-                    line(&defended.clean_accuracy, &defended.clean_difference),
-                ),
-                (
-                    "  attacked",
-                    line(&defended.attacked_accuracy, &defended.attacked_difference),
-                ),
-            ]);
-            let trusted: Vec<f64> = self
-                .runs
-                .iter()
-                .filter_map(|r| r.defended?.tested_limit)
-                .collect();
-            let untrusted =
-                (!trusted.is_empty()).then(|| trusted.iter().filter(|&&t| t == 0.0).count());
-            rows.extend(output::untrusted(untrusted, trusted.len()).map(|line| ("  tested", line)));
-        }
-        let made = match attack {
-            Some(attack) => attack.budget().map_or_else(
-                |_| attack.to_string(),
-                |budget| format!("{attack}, {budget}"),
-            ),
-            None => format!("given by {}", self.config.on.as_deref().unwrap_or("a file")),
+        let Some(defended) = &self.defended else {
+            return rows;
         };
-        rows.extend([("attack", made), ("mode", self.mode_text(*mode))]);
-        let (added, removed) = (
-            mean(|r| r.edges_added as f64),
-            mean(|r| r.edges_removed as f64),
-        );
+        let line = |accuracy: &Accuracy, difference: &PairedDifference| {
+            format!("{} ({})", accuracy.text(), output::difference(difference))
+        };
+        rows.extend([
+            ("inference", self.config.model.inference.to_string()),
+            (
+                "  clean",
+                line(&defended.clean_accuracy, &defended.clean_difference),
+            ),
+            (
+                "  attacked",
+                line(&defended.attacked_accuracy, &defended.attacked_difference),
+            ),
+        ]);
+        let tested: Vec<f64> = self
+            .runs
+            .iter()
+            .filter_map(|r| r.defended?.tested_limit)
+            .collect();
+        let rejected = (!tested.is_empty()).then(|| tested.iter().filter(|&&t| t == 0.0).count());
+        rows.extend(output::assumption_test(rejected, tested.len()).map(|line| ("  tested", line)));
+        rows
+    }
+
+    /// Returns the rows about the attack and its changes.
+    fn attack_rows(&self) -> Vec<(&'static str, String)> {
+        let attack = self.config.attack;
+        let made = match attack {
+            Some(attack) => named(&attack),
+            None => format!(
+                "read from {}",
+                self.config.on.as_deref().unwrap_or("a file")
+            ),
+        };
+        let mut rows = vec![("attack", made), ("mode", self.mode_text(self.config.mode))];
+        let added = self.mean(|r| r.edges_added as f64);
+        let removed = self.mean(|r| r.edges_removed as f64);
         // An attack on edges that found none to flip is reported as such.
         let on_edges =
             attack.is_some_and(|attack| attacked_part(&attack) == PerturbationTarget::Structure);
@@ -888,34 +880,49 @@ impl Report for AttackReport {
                 format!("{}, {}", real(added), real(removed)),
             ));
         }
-        let moved = mean(|r| r.features.l2);
+        let moved = self.mean(|r| r.features.l2);
         if moved > 0.0 {
-            let largest = real(mean(|r| r.features.largest_l2));
+            let largest = real(self.mean(|r| r.features.largest_l2));
             rows.push((
-                "features moved by",
+                "feature change (L2)",
                 format!("{} in all, {largest} at most for a node", real(moved)),
             ));
         }
-        rows.extend([
+        rows
+    }
+
+    /// Returns the rows about the runs, their cost, and the files written.
+    fn run_rows(&self) -> Vec<(&'static str, String)> {
+        let AttackConfig { model, runs, .. } = &self.config;
+        let mut rows = vec![
             ("runs", self.runs.len().to_string()),
             ("operator", model.operator.to_string()),
             ("weights", model.weights.to_string()),
-            ("attack took", format!("{} s", real(self.attack_seconds))),
-            ("all", format!("{} s", real(self.seconds))),
-        ]);
+            ("attack time", format!("{} s", real(self.attack_seconds))),
+            ("total time", format!("{} s", real(self.seconds))),
+        ];
         rows.extend(
             self.peak_bytes
                 .map(|bytes| ("peak memory", format!("{} MB", real(bytes as f64 / 1e6)))),
         );
         rows.extend((!self.files.is_empty()).then(|| ("written", self.files.join(", "))));
-        rows.extend(self.notes.iter().map(|note| ("of the file", note.clone())));
+        rows.extend(self.notes.iter().map(|note| ("not read", note.clone())));
         if self.interrupted {
-            let (finished, asked) = (self.runs.len(), self.config.runs);
+            let finished = self.runs.len();
             rows.push((
                 "interrupted",
-                format!("yes: {finished} of {asked} runs were finished and count"),
+                format!("yes: {finished} of {runs} runs were finished and count"),
             ));
         }
+        rows
+    }
+}
+
+impl Report for AttackReport {
+    fn text(&self) -> String {
+        let mut rows = self.accuracy_rows();
+        rows.extend(self.attack_rows());
+        rows.extend(self.run_rows());
         format!(
             "{} on {}\n{}",
             self.model,
@@ -925,12 +932,6 @@ impl Report for AttackReport {
     }
 
     fn complaint(self) -> Option<anyhow::Error> {
-        self.interrupted.then(|| {
-            Interrupted {
-                finished: self.runs.len(),
-                asked: self.config.runs,
-            }
-            .into()
-        })
+        Interrupted::complaint(self.interrupted, self.runs.len(), self.config.runs)
     }
 }

@@ -2,23 +2,23 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Instant;
 
 use gnarl::model::Model;
 use gnarl::study::attack::compare::{Cell, Comparison, Outcome};
 use gnarl::study::attack::{AttackerAccess, LabelKnowledge, Mode, attacked_part};
 use gnarl_graph::Error;
 use gnarl_nn::networks::Backbone;
-use gnarl_nn::train::Callbacks;
 use gnarl_robust::attack::Attack;
 use gnarl_thesis::Recipe;
 use serde::Serialize;
 
-use super::attack::{AttackRequest, Printed, peak_bytes};
+use super::attack::{AttackOutput, AttackRequest, peak_bytes};
 use super::model::ProtocolName;
-use crate::interrupt::{self, Interrupted};
+use super::study::{StudyOutput, run_study};
+use crate::interrupt::Interrupted;
 use crate::output::{self, Either, Report, real};
 use crate::plot::{self, Line, LineChart, Point};
-use crate::progress;
 
 /// Result of `gnarl attack` with several models or budgets.
 #[derive(Debug, Serialize)]
@@ -58,88 +58,101 @@ pub struct CompareReport {
 
 impl AttackRequest<'_> {
     /// Attacks every model at every budget, and an MLP, which does not use edges.
-    pub fn compare(&self, attacks: Vec<Attack>) -> anyhow::Result<Printed> {
+    pub fn compare(&self, attacks: Vec<Attack>) -> anyhow::Result<AttackOutput> {
         let AttackRequest {
             args,
-            global,
             data,
             benchmark,
-            runs,
             ..
         } = *self;
         if args.write.is_some() || args.model.print_spec {
-            let what = "one model and one budget are written; name one of each";
+            let what = "apply to one model and one budget; name one of each";
             return Err(Error::argument("--write, --print-spec", what).into());
         }
-        let task = benchmark.content.task();
-        let settle = |model: Model| model.inference(model.inference.on(attacked_part(&attacks[0])));
+        let models = self.compared_models(&attacks[0])?;
+        for (_, model) in &models {
+            model.plan(benchmark.content.task())?;
+        }
+        self.check_sees(&attacks[0], models.iter().map(|(_, model)| model))?;
+        if args.dry_run {
+            return self.dry_run(&models, &attacks);
+        }
+        let start = Instant::now();
+        let comparison = self.comparison(models, attacks);
+        let requested = comparison.models.len() * comparison.attacks.len();
+        let label = format!("{} on {}", comparison.attacks[0].name(), data.name);
+        let cells = run_study(&label, requested as u64, |progress| {
+            let callbacks = progress.silent_training();
+            Ok(comparison.run(benchmark, &callbacks, |_| progress.advance(1))?)
+        })?;
+        let mut report = self.compare_report(comparison, cells)?;
+        report.seconds = start.elapsed().as_secs_f64();
+        if let Some(stem) = &args.plot {
+            report.write(stem)?;
+        }
+        Ok(StudyOutput::Report(Either::Right(report)))
+    }
+
+    /// Returns the models to compare, each with its name: those that were named, and an MLP.
+    fn compared_models(&self, attack: &Attack) -> anyhow::Result<Vec<(String, Model)>> {
+        let (args, data) = (&self.args.model, &self.data.name);
+        let task = self.benchmark.content.task();
+        let adapted = |model: Model| model.inference(model.inference.on(attacked_part(attack)));
         let mut models: Vec<(String, Model)> = Vec::new();
-        match args.model.spec {
-            Some(_) => models.push((
-                "spec".into(),
-                args.model.model_with(&data.name, task, settle)?,
-            )),
-            None => {
-                for &backbone in &args.model.model {
-                    let model = args
-                        .model
-                        .one_of_several(backbone, task)
-                        .model_with(&data.name, task, settle)?;
-                    models.push((backbone.to_string(), model));
-                }
+        if args.spec.is_some() {
+            models.push(("spec".into(), args.model_with(data, task, adapted)?));
+        } else {
+            for &backbone in &args.model {
+                let one = args.one_of_several(backbone, task);
+                models.push((backbone.to_string(), one.model_with(data, task, adapted)?));
             }
         }
-        if models.is_empty() {
+        let Some((_, first)) = models.first() else {
             return Err(Error::argument("--model", "name a model, or a file with --spec").into());
-        }
+        };
         if !models
             .iter()
             .any(|(_, model)| model.backbone.is(Backbone::MLP))
         {
-            let features = models[0].1.features;
-            let plain = args.model.recipe.fill(
-                Model {
-                    features,
-                    ..Model::new(Backbone::MLP)
-                },
-                &data.name,
-                task,
-            );
-            models.push(("mlp".into(), plain));
+            let mlp = Model {
+                features: first.features,
+                ..Model::new(Backbone::MLP)
+            };
+            models.push(("mlp".into(), args.recipe.fill(mlp, data, task)));
         }
-        for (_, model) in &models {
-            model.plan(task)?;
-        }
-        self.check_sees(&attacks[0], models.iter().map(|(_, model)| model))?;
-        if args.dry_run {
-            return self.would_run(&models, &attacks);
-        }
-        let start = std::time::Instant::now();
-        let comparison = Comparison {
+        Ok(models)
+    }
+
+    fn comparison(&self, models: Vec<(String, Model)>, attacks: Vec<Attack>) -> Comparison {
+        Comparison {
             models,
-            mode: args.mode,
+            mode: self.args.mode,
             surrogate: self.transfer(),
             targets: self.targets.clone(),
-            labels: args.labels,
-            access: args.sees,
-            runs,
-            seed: global.seed,
+            labels: self.args.labels,
+            access: self.args.sees,
+            runs: self.runs,
+            seed: self.global.seed,
             attacks,
-        };
-        let asked = comparison.models.len() * comparison.attacks.len();
-        let label = format!("{} on {}", comparison.attacks[0].name(), data.name);
-        let bar = progress::steps(&label, asked as u64);
-        let cells = comparison.run(benchmark, &Callbacks::stopped_by(interrupt::flag()), |_| {
-            bar.inc(1)
-        })?;
-        bar.finish_and_clear();
+        }
+    }
+
+    /// Builds the report of a comparison, without its time and before any file is written.
+    fn compare_report(
+        &self,
+        comparison: Comparison,
+        cells: Vec<Cell>,
+    ) -> anyhow::Result<CompareReport> {
+        let args = self.args;
+        let task = self.benchmark.content.task();
+        let models = &comparison.models;
         let budget = |attack: &Attack| {
             attack
                 .budget()
                 .map_or_else(|_| attack.to_string(), |budget| budget.to_string())
         };
-        let mut report = CompareReport {
-            data: data.name.clone(),
+        Ok(CompareReport {
+            data: self.data.name.clone(),
             protocol: args.model.protocol,
             recipe: args.model.recipe,
             attack: comparison.attacks[0].name(),
@@ -148,31 +161,22 @@ impl AttackRequest<'_> {
             sees: args.sees,
             transfer: comparison.surrogate,
             targets: args.targets.as_ref().map(|file| file.display().to_string()),
-            runs,
-            seed: global.seed,
-            models: comparison
-                .models
-                .iter()
-                .map(|(name, _)| name.clone())
-                .collect(),
-            specs: comparison
-                .models
+            runs: self.runs,
+            seed: self.global.seed,
+            specs: models
                 .iter()
                 .map(|(_, model)| Ok(model.plan(task)?.model))
                 .collect::<anyhow::Result<_>>()?,
+            models: models.iter().map(|(name, _)| name.clone()).collect(),
             budgets: comparison.attacks.iter().map(budget).collect(),
             amounts: comparison.attacks.iter().map(amount).collect(),
+            interrupted: cells.len() < models.len() * comparison.attacks.len(),
             attacks: comparison.attacks,
-            interrupted: cells.len() < asked,
             cells,
             peak_bytes: peak_bytes(),
-            seconds: start.elapsed().as_secs_f64(),
+            seconds: 0.0,
             files: Vec::new(),
-        };
-        if let Some(stem) = &args.plot {
-            report.write(stem)?;
-        }
-        Ok(Either::Right(Either::Right(report)))
+        })
     }
 }
 
@@ -204,11 +208,11 @@ impl CompareReport {
             else {
                 continue;
             };
-            let deviation = attacked_accuracy.std;
+            let std = attacked_accuracy.std;
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "{},{},{},{},{deviation},{adaptive},{flips},{attack_seconds}",
+                "{},{},{},{},{std},{adaptive},{flips},{attack_seconds}",
                 self.models[cell.model],
                 amount(&self.attacks[cell.budget]),
                 clean_accuracy.mean,
@@ -301,7 +305,7 @@ impl Report for CompareReport {
             .any(|cell| matches!(cell.outcome, Outcome::Evaluated { adaptive: true, .. }))
         {
             text.push_str(
-                "* adaptive: the attacker followed the gradients, or asked for the answers, of this very model\n",
+                "* adaptive: the attacker used the gradients or predictions of the evaluated model\n",
             );
         }
         for line in refusals {
@@ -325,13 +329,7 @@ impl Report for CompareReport {
     }
 
     fn complaint(self) -> Option<anyhow::Error> {
-        let asked = self.models.len() * self.attacks.len();
-        self.interrupted.then(|| {
-            Interrupted {
-                finished: self.cells.len(),
-                asked,
-            }
-            .into()
-        })
+        let requested = self.models.len() * self.attacks.len();
+        Interrupted::complaint(self.interrupted, self.cells.len(), requested)
     }
 }

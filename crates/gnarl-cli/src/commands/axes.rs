@@ -9,17 +9,15 @@ use gnarl::model::Model;
 use gnarl::study::axes::{AxesStudy, Combination, Evaluated, Outcome, Which};
 use gnarl_data::Task;
 use gnarl_graph::metrics::{PairedDifference, paired_difference};
-use gnarl_nn::train::Callbacks;
 use gnarl_robust::attack::Attack;
 use serde::Serialize;
 
-use super::dry_run::{DryRun, SpecOrDryRun};
+use super::dry_run::DryRun;
 use super::model::ModelArgs;
-use super::train::SpecReport;
+use super::study::{StudyOutput, run_study};
 use crate::global::Global;
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt::Interrupted;
 use crate::output::{self, Report, difference, real};
-use crate::progress;
 
 /// Arguments of `gnarl axes`.
 #[derive(Debug, Args)]
@@ -88,14 +86,11 @@ pub struct AxesReport {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     all_minus_best: Vec<AgainstBest>,
     #[serde(skip)]
-    asked: usize,
+    requested: usize,
 }
 
 /// Runs every combination and reports.
-pub fn run(
-    global: &Global,
-    args: &AxesArgs,
-) -> anyhow::Result<output::Either<SpecOrDryRun, AxesReport>> {
+pub fn run(global: &Global, args: &AxesArgs) -> anyhow::Result<StudyOutput<AxesReport>> {
     let attacks = args
         .attack
         .iter()
@@ -105,9 +100,7 @@ pub fn run(
     let task = benchmark.content.task();
     let model = args.model.model(&data.name, task)?;
     if args.model.print_spec {
-        return Ok(output::Either::Left(output::Either::Left(SpecReport::new(
-            &model, task,
-        )?)));
+        return StudyOutput::spec(&model, task);
     }
     let which = match (args.alone, args.no_pairs) {
         (true, _) => Which::Alone,
@@ -122,18 +115,10 @@ pub fn run(
         .rows(args.rows.clone());
     if args.dry_run {
         let left_out = (!attacks.is_empty()).then(|| "the attacks".to_string());
-        let planned = DryRun::new(
-            global,
-            "axes",
-            &benchmark,
-            &study.planned(&benchmark)?,
-            left_out,
-        )?;
-        return Ok(output::Either::Left(output::Either::Right(planned)));
+        let rows = study.planned(&benchmark)?;
+        return DryRun::new(global, "axes", &benchmark, &rows, left_out).map(StudyOutput::DryRun);
     }
-    let asked = study.combinations(task)?.len();
-    let bar = progress::steps(&format!("axes on {}", data.name), asked as u64);
-    let watch = Callbacks::stopped_by(interrupt::flag());
+    let requested = study.combinations(task)?.len();
     let mut report = AxesReport {
         data: data.name,
         model: model.plan(task)?.model,
@@ -147,7 +132,7 @@ pub fn run(
         interrupted: false,
         combinations: Vec::new(),
         all_minus_best: Vec::new(),
-        asked,
+        requested,
     };
     let write = |report: &AxesReport| match &args.write {
         Some(file) => gnarl_graph::files::write_atomically(file, report.markdown().as_bytes()),
@@ -156,19 +141,22 @@ pub fn run(
     // Rows may take hours: finished rows are written at once, and a file that cannot be written
     // fails at the first row.
     let mut written = Ok(());
-    study.run(&benchmark, &watch, |combination| {
-        report.combinations.push(combination.clone());
-        if written.is_ok() {
-            written = write(&report);
-        }
-        bar.inc(1);
+    let label = format!("axes on {}", report.data);
+    report.interrupted = run_study(&label, requested as u64, |progress| {
+        let callbacks = progress.silent_training();
+        study.run(&benchmark, &callbacks, |combination| {
+            report.combinations.push(combination.clone());
+            if written.is_ok() {
+                written = write(&report);
+            }
+            progress.advance(1);
+        })?;
+        Ok(callbacks.stopped())
     })?;
-    bar.finish_and_clear();
     written?;
-    report.interrupted = watch.stopped();
     report.all_minus_best = report.against_best()?;
     write(&report)?;
-    Ok(output::Either::Right(report))
+    Ok(StudyOutput::Report(report))
 }
 
 /// Parses an attack by name, with its budget behind a colon or else the given one.
@@ -223,7 +211,7 @@ impl AxesReport {
             seconds,
             ..
         } = match &combination.outcome {
-            Outcome::Evaluated(judged) => judged,
+            Outcome::Evaluated(evaluated) => evaluated,
             Outcome::Refused(why) => return vec![combination.name(), format!("- ({why})")],
         };
         let minus = |d: Option<&_>| d.map_or_else(|| "-".to_string(), difference);
@@ -242,27 +230,27 @@ impl AxesReport {
     /// Compares all axes at once with the best single axis: for each kind of weights, on clean
     /// inputs and on those of each attack.
     fn against_best(&self) -> gnarl_graph::Result<Vec<AgainstBest>> {
-        let judged = |size: std::ops::Range<usize>| {
+        let evaluated = |size: std::ops::Range<usize>| {
             let of_size = self
                 .combinations
                 .iter()
                 .filter(move |c| size.contains(&c.switched.len()));
             of_size.filter_map(|c| match &c.outcome {
-                Outcome::Evaluated(judged) => Some((c, judged)),
+                Outcome::Evaluated(evaluated) => Some((c, evaluated)),
                 Outcome::Refused(_) => None,
             })
         };
         let mut names = vec!["clean".to_string()];
         names.extend(self.attack_names());
         let mut found = Vec::new();
-        for (all, of_all) in judged(3..usize::MAX) {
+        for (all, of_all) in evaluated(3..usize::MAX) {
             for (i, on) in names.iter().enumerate() {
-                let figure = |judged: &Evaluated| match i {
-                    0 => judged.clean.clone(),
-                    _ => judged.attacked[i - 1].clone(),
+                let figure = |evaluated: &Evaluated| match i {
+                    0 => evaluated.clean.clone(),
+                    _ => evaluated.attacked[i - 1].clone(),
                 };
                 let best =
-                    judged(1..2).max_by(|a, b| figure(a.1).mean.total_cmp(&figure(b.1).mean));
+                    evaluated(1..2).max_by(|a, b| figure(a.1).mean.total_cmp(&figure(b.1).mean));
                 let Some((best, of_best)) = best else {
                     continue;
                 };
@@ -334,7 +322,7 @@ impl Report for AxesReport {
             table.add_row(cells);
         }
         let mut text = format!(
-            "{} on {}, {} runs; differences are paired, run by run (* beyond two standard errors)\n{}",
+            "{} on {}, {} runs; differences are paired by run (* marks more than two standard errors)\n{}",
             self.model.backbone,
             self.data,
             self.runs,
@@ -345,18 +333,12 @@ impl Report for AxesReport {
             text += self.against_best_lines().trim_end();
         }
         if self.interrupted {
-            text += "\ninterrupted: what was not reached is left out\n";
+            text += "\ninterrupted: rows that were not reached are left out\n";
         }
         text
     }
 
     fn complaint(self) -> Option<anyhow::Error> {
-        self.interrupted.then(|| {
-            Interrupted {
-                finished: self.combinations.len(),
-                asked: self.asked,
-            }
-            .into()
-        })
+        Interrupted::complaint(self.interrupted, self.combinations.len(), self.requested)
     }
 }

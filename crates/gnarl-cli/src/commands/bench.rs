@@ -13,9 +13,9 @@ use serde::Serialize;
 
 use super::growth::GrowthArgs;
 use super::model::ModelArgs;
-use super::train::SpecReport;
+use super::study::StudyOutput;
 use crate::global::Global;
-use crate::output::{self, Report, real};
+use crate::output::{Report, real};
 
 /// Subcommands of `gnarl bench`.
 #[derive(Debug, Subcommand)]
@@ -74,19 +74,19 @@ pub fn inference(
     let (data, benchmark) = args.model.benchmark(global, 1)?;
     let model = args.model.model(&data.name, benchmark.content.task())?;
     if model.inference.is_plain() {
-        let what = "say which with --inference robust-crf, smoothing or clean-crf";
+        let what = "the model has no inference rule; choose one with --inference robust-crf, smoothing or clean-crf";
         return Err(gnarl_graph::Error::argument("bench inference", what).into());
     }
     let fitted = model.fit(&benchmark.first(), global.seed)?;
     let graph = fitted.prepared(benchmark.content.graph()?)?;
     let network = fitted.network()?;
     let Some(white) = network.white_box() else {
-        let what = "a forward pass is measured on a plain network, without exits";
+        let what = "a forward pass is measured on a network without exits; leave --depth out";
         return Err(gnarl_graph::Error::argument("bench inference", what).into());
     };
     // The other inputs of a plain pass are computed once, as a server would.
     let (propagation, input) = (white.propagation(&graph)?, white.input(&graph)?);
-    let (mut plain, mut agreed) = (Vec::new(), Vec::new());
+    let (mut plain, mut with_rule) = (Vec::new(), Vec::new());
     let timed = |times: &mut Vec<f64>, work: &dyn Fn() -> gnarl_graph::Result<()>| {
         let start = Instant::now();
         work()?;
@@ -99,14 +99,14 @@ pub fn inference(
                 white.forward(&propagation, &input).map(drop)
             })?;
         }
-        timed(&mut agreed, &|| {
+        timed(&mut with_rule, &|| {
             fitted
                 .fitted_inference()
-                .answer(network, &graph, global.seed)
+                .predict(network, &graph, global.seed)
                 .map(drop)
         })?;
     }
-    let (plain_ms, inference_ms) = (median(plain), median(agreed));
+    let (plain_ms, inference_ms) = (median(plain), median(with_rule));
     Ok(InferenceBenchReport {
         data: data.name,
         model: model.backbone.to_string(),
@@ -152,10 +152,7 @@ pub struct EpochReport {
 }
 
 /// Trains once and reports the median epoch.
-pub fn epoch(
-    global: &Global,
-    args: &EpochArgs,
-) -> anyhow::Result<output::Either<SpecReport, EpochReport>> {
+pub fn epoch(global: &Global, args: &EpochArgs) -> anyhow::Result<StudyOutput<EpochReport>> {
     let (data, benchmark) = args.model.benchmark(global, 1)?;
     let task = benchmark.content.task();
     let mut model = args.model.model(&data.name, task)?;
@@ -167,11 +164,11 @@ pub fn epoch(
     }
     model.training.keep = Some(Keep::Last);
     if args.model.print_spec {
-        return Ok(output::Either::Left(SpecReport::new(&model, task)?));
+        return StudyOutput::spec(&model, task);
     }
     let on = benchmark.first();
     let fitted = model.fit(&on, global.seed)?;
-    Ok(output::Either::Right(EpochReport {
+    Ok(StudyOutput::Report(EpochReport {
         data: data.name,
         model: model.backbone.to_string(),
         epoch_ms: median(fitted.report().trained.iter().map(|t| t.epoch_ms).collect()),

@@ -145,9 +145,10 @@ fn distributions(
     });
     // Whole numbers get a bin each if there are not too many.
     let is_whole = all().all(|v| v.fract() == 0.0) && high - low <= 200.0;
-    let (bins, width) = match is_whole {
-        true => ((high - low) as usize + 1, 1.0),
-        false => (BINS, (high - low).max(f64::MIN_POSITIVE) / BINS as f64),
+    let (bins, width) = if is_whole {
+        ((high - low) as usize + 1, 1.0)
+    } else {
+        (BINS, (high - low).max(f64::MIN_POSITIVE) / BINS as f64)
     };
     let line = |(name, values): &(String, Vec<f64>)| {
         let mut shares = vec![0.0; bins];

@@ -12,19 +12,17 @@ use gnarl::study::certify::{
 use gnarl::study::{Accuracy, forecast};
 use gnarl_data::{Benchmark, Dataset};
 use gnarl_graph::names::Given;
-use gnarl_nn::train::Callbacks;
 use gnarl_thesis::Recipe;
 use serde::Serialize;
 
-use super::dry_run::{DryRun, SpecOrDryRun};
+use super::dry_run::DryRun;
 use super::model::{ModelArgs, ProtocolName};
-use super::train::SpecReport;
+use super::study::{StudyOutput, run_study};
 use crate::global::Global;
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt::Interrupted;
 use crate::options::{by_option, setting_option};
-use crate::output::{self, Either, Report, real};
+use crate::output::{self, Report, real};
 use crate::plot::{self, HeatMap, HeatMaps, Line, LineChart, Point};
-use crate::progress;
 
 const HEADING: &str = "The certificate";
 
@@ -78,7 +76,9 @@ fn help_of_method() -> String {
     let name = |(name, about): &(String, &str)| format!("{name} ({about})");
     let names: Vec<String> = section().names.iter().map(name).collect();
     let names = names.join(", ");
-    format!("{names}; several side by side, or all that cover the target and the model")
+    format!(
+        "{names}; several are compared; all stands for those that cover the target and the model"
+    )
 }
 
 /// Settings of certificates that were given, by option.
@@ -138,10 +138,7 @@ pub struct CertifyOutput {
 }
 
 /// Fits, then certifies.
-pub fn run(
-    global: &Global,
-    args: &CertifyArgs,
-) -> anyhow::Result<Either<SpecOrDryRun, CertifyOutput>> {
+pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<StudyOutput<CertifyOutput>> {
     let request = Request {
         methods: args.method.clone(),
         target: args.target,
@@ -162,8 +159,7 @@ pub fn run(
         model.inference(model.inference.on(part))
     })?;
     if args.model.print_spec {
-        let spec = SpecReport::new(&model, threat.task)?;
-        return Ok(Either::Left(Either::Left(spec)));
+        return StudyOutput::spec(&model, threat.task);
     }
     let plan = model.plan(threat.task)?;
     let (certificates, left_out) = request.covering(certificates, &plan);
@@ -174,8 +170,7 @@ pub fn run(
         .seed(global.seed);
     study.check(&benchmark)?;
     if args.dry_run {
-        let planned = would_run(global, &study, &benchmark)?;
-        return Ok(Either::Left(Either::Right(planned)));
+        return dry_run(global, &study, &benchmark).map(StudyOutput::DryRun);
     }
     let report = certified(&study, &data, &benchmark, left_out)?;
     let mut output = CertifyOutput {
@@ -184,7 +179,7 @@ pub fn run(
         files: Vec::new(),
     };
     output.write(args, &benchmark)?;
-    Ok(Either::Right(output))
+    Ok(StudyOutput::Report(output))
 }
 
 impl CertifyArgs {
@@ -203,7 +198,7 @@ impl CertifyArgs {
 }
 
 /// Plans a study for `--dry-run`.
-fn would_run(global: &Global, study: &CertifyStudy, on: &Benchmark) -> anyhow::Result<DryRun> {
+fn dry_run(global: &Global, study: &CertifyStudy, on: &Benchmark) -> anyhow::Result<DryRun> {
     let names: Vec<&str> = study.certificates.iter().map(Certificate::name).collect();
     let cell = forecast::Planned {
         name: format!("{}, {}", study.model.backbone, names.join(" and ")),
@@ -211,7 +206,7 @@ fn would_run(global: &Global, study: &CertifyStudy, on: &Benchmark) -> anyhow::R
         fits: study.runs,
         passes: forecast::passes(&on.content, study.samples(on)),
     };
-    let left_out = "certificates that draw no samples, and attacks".to_string();
+    let left_out = "certificates without samples, and attacks".to_string();
     DryRun::new(global, "certify", on, &[cell], Some(left_out))
 }
 
@@ -222,23 +217,17 @@ fn certified(
     on: &Benchmark,
     left_out: Vec<String>,
 ) -> anyhow::Result<CertifyReport> {
-    let bar = progress::steps(
-        &format!("{} on {}", study.model.backbone, data.name),
-        study.epochs(on)? + study.samples(on),
-    );
-    let on_epoch = |_: usize, _: &_| bar.inc(1);
-    let watch = CertifyCallbacks {
-        training: Callbacks::new(&on_epoch, interrupt::flag()),
-        on_samples: &|count| bar.inc(count as u64),
-    };
-    let result = study.run(on, &watch)?;
-    bar.finish_and_clear();
+    let label = format!("{} on {}", study.model.backbone, data.name);
+    let steps = study.epochs(on)? + study.samples(on);
+    let result = run_study(&label, steps, |progress| {
+        let callbacks = CertifyCallbacks {
+            training: progress.training,
+            on_samples: &|count| progress.advance(count as u64),
+        };
+        Ok(study.run(on, &callbacks)?)
+    })?;
     let report = CertifyReport::new(&data.name, on.content.task(), study, left_out, result);
-    let interrupted = || Interrupted {
-        finished: 0,
-        asked: study.certificates.len(),
-    };
-    Ok(report.ok_or_else(interrupted)?)
+    Ok(report.ok_or_else(|| Interrupted::before_first(study.certificates.len()))?)
 }
 
 /// Returns the table of additions and deletions, if a report is one such table.
@@ -294,7 +283,7 @@ fn chart(report: &CertifyReport, title: String) -> LineChart {
             band: None,
         };
         lines.push(Line {
-            name: "survives nettack".into(),
+            name: "unchanged and correct under nettack".into(),
             points: report.survived.iter().map(point).collect(),
         });
     }
@@ -320,7 +309,7 @@ fn chart(report: &CertifyReport, title: String) -> LineChart {
     LineChart {
         title,
         x_label: "radius".into(),
-        y_label: "certified and right, %".into(),
+        y_label: "certified accuracy, %".into(),
         lines,
     }
 }
@@ -376,7 +365,7 @@ impl<'a> Grid<'a> {
         LineChart {
             title,
             x_label: "radius, the other at 0".into(),
-            y_label: "certified and right, %".into(),
+            y_label: "certified accuracy, %".into(),
             lines: vec![
                 line("additions", self.additions, &|r| self.at(r, 0)),
                 line("deletions", self.deletions, &|r| self.at(0, r)),
@@ -407,7 +396,7 @@ fn radius_text(radius: &Radius) -> String {
 /// Formats the table of one certificate.
 fn table(certified: &Certified) -> String {
     let Some(grid) = Grid::of(&certified.certified) else {
-        let mut table = output::table(&["radius", ">certified, %", ">certified and right, %"]);
+        let mut table = output::table(&["radius", ">certified, %", ">certified accuracy, %"]);
         for cell in &certified.certified {
             table.add_row([
                 radius_text(&cell.radius),
@@ -424,7 +413,7 @@ fn table(certified: &Certified) -> String {
         let cells = (0..=grid.deletions).map(|d| format!("{:.1}", grid.at(a, d)));
         table.add_row(std::iter::once(a.to_string()).chain(cells));
     }
-    let title = "certified and right, %: additions down, deletions to the right\n";
+    let title = "certified accuracy, %: additions in rows, deletions in columns\n";
     title.to_string() + &output::render(&table)
 }
 
@@ -442,7 +431,10 @@ fn certificate_text(report: &CertifyReport, certified: &Certified, promise: &str
         text += &format!("accuracy of the smoothed classifier {accuracy:.2}\n");
     }
     if let Some(radius) = &certified.certifiable {
-        text += &format!("these samples certify at most {}\n", radius_text(radius));
+        text += &format!(
+            "largest radius that these samples can certify: {}\n",
+            radius_text(radius)
+        );
     }
     text += &match &certified.max_radius {
         Some(radius) => {
@@ -455,12 +447,12 @@ fn certificate_text(report: &CertifyReport, certified: &Certified, promise: &str
 
 /// Formats the table of an attack.
 fn survived(survived: &[Survived]) -> String {
-    let mut table = output::table(&["flips", ">survive nettack, %", ">survive and right, %"]);
+    let mut table = output::table(&["flips", ">unchanged, %", ">unchanged and correct, %"]);
     for s in survived {
         table.add_row([real(s.radius), percent(s.share), percent(s.accurate_share)]);
     }
     let table = output::render(&table);
-    format!("\nnettack on test nodes, one at a time\n{table}")
+    format!("\npredictions under nettack on test nodes, one at a time\n{table}")
 }
 
 fn attempts(attempts: &Attempts) -> String {

@@ -222,85 +222,106 @@ pub fn run(global: &Global, args: &ClusterArgs) -> anyhow::Result<ClusterReport>
     })
 }
 
+/// Option that would have no effect if it were given.
+struct Unused {
+    is_given: bool,
+    option: &'static str,
+    why: &'static str,
+}
+
 impl ClusterArgs {
     /// Fails if an option would have no effect.
     fn check(&self) -> gnarl_graph::Result<()> {
-        let method = self.method;
-        let study = self.is_sbbam() && !self.grid;
-        let exponents = self.e2.is_some() || self.e3.is_some();
-        let wrong = [
-            (
-                !self.centrality.is_empty() && method != Method::Cgso,
-                "--centrality",
-                "cgso alone has a centrality",
-            ),
-            (
-                exponents && method != Method::Cgso,
-                "--e2, --e3",
-                "cgso alone has exponents",
-            ),
-            (
-                self.grid && method != Method::Cgso,
-                "--grid",
-                "cgso alone has exponents",
-            ),
-            (
-                self.n_init.is_some() && !method.uses_kmeans(),
-                "--n-init",
-                "cgso and node2vec alone end with k-means",
-            ),
-            (
-                self.clusters.is_some() && method == Method::Louvain,
-                "--clusters",
-                "louvain finds their number itself",
-            ),
-            (
-                self.centrality.len() > 1 && !self.grid,
-                "--centrality",
-                "several need --grid",
-            ),
-            (
-                self.graphs.is_some() && !study,
-                "--graphs",
-                "only --data sbbam draws graphs, and --grid looks at one",
-            ),
-            (
-                self.attachment.is_some() && !self.is_sbbam(),
-                "--attachment",
-                "only --data sbbam has blocks that grow",
-            ),
-            (
-                self.runs.is_some() && study,
-                "--runs",
-                "sbbam has --graphs, with one run on each",
-            ),
-            (
-                self.truth.is_some() && study,
-                "--truth",
-                "the truth of sbbam is its blocks",
-            ),
-            (
-                self.output.is_some() && study,
-                "--output",
-                "sbbam draws many graphs, whose nodes have no names",
-            ),
-            (
-                self.assignment && study,
-                "--assignment",
-                "sbbam draws many graphs, whose nodes have no names",
-            ),
-            (
-                self.largest_component && study,
-                "--largest-component",
-                "sbbam is looked at as a whole",
-            ),
-        ];
-        match wrong.into_iter().find(|(is_wrong, ..)| *is_wrong) {
+        let of_method = self.without_effect_on_method();
+        let of_data = self.without_effect_on_data();
+        match of_method.into_iter().chain(of_data).find(|u| u.is_given) {
             None => Ok(()),
-            Some((_, option, why)) => {
+            Some(Unused { option, why, .. }) => {
                 Err(Error::argument(option, format!("does not apply: {why}")))
             }
         }
+    }
+
+    /// Returns the options that the clustering method does not use.
+    fn without_effect_on_method(&self) -> [Unused; 6] {
+        let method = self.method;
+        let is_other = method != Method::Cgso;
+        let exponents = self.e2.is_some() || self.e3.is_some();
+        [
+            Unused {
+                is_given: !self.centrality.is_empty() && is_other,
+                option: "--centrality",
+                why: "only cgso has a centrality",
+            },
+            Unused {
+                is_given: exponents && is_other,
+                option: "--e2, --e3",
+                why: "only cgso has exponents",
+            },
+            Unused {
+                is_given: self.grid && is_other,
+                option: "--grid",
+                why: "only cgso has exponents",
+            },
+            Unused {
+                is_given: self.n_init.is_some() && !method.uses_kmeans(),
+                option: "--n-init",
+                why: "only cgso and node2vec end with k-means",
+            },
+            Unused {
+                is_given: self.clusters.is_some() && method == Method::Louvain,
+                option: "--clusters",
+                why: "louvain determines the number of clusters",
+            },
+            Unused {
+                is_given: self.centrality.len() > 1 && !self.grid,
+                option: "--centrality",
+                why: "several centralities need --grid",
+            },
+        ]
+    }
+
+    /// Returns the options that the data does not use.
+    fn without_effect_on_data(&self) -> [Unused; 7] {
+        const MANY: &str = "sbbam samples many graphs, whose nodes have no names";
+        let study = self.is_sbbam() && !self.grid;
+        [
+            Unused {
+                is_given: self.graphs.is_some() && !study,
+                option: "--graphs",
+                why: "only --data sbbam samples several graphs, and --grid uses one",
+            },
+            Unused {
+                is_given: self.attachment.is_some() && !self.is_sbbam(),
+                option: "--attachment",
+                why: "only --data sbbam has blocks that grow",
+            },
+            Unused {
+                is_given: self.runs.is_some() && study,
+                option: "--runs",
+                why: "sbbam has --graphs, with one run on each",
+            },
+            Unused {
+                is_given: self.truth.is_some() && study,
+                option: "--truth",
+                why: "the ground truth of sbbam is its blocks",
+            },
+            Unused {
+                is_given: self.output.is_some() && study,
+                option: "--output",
+                why: MANY,
+            },
+            Unused {
+                is_given: self.assignment && study,
+                option: "--assignment",
+                why: MANY,
+            },
+            Unused {
+                is_given: self.largest_component && study,
+                option: "--largest-component",
+                why: "sbbam uses whole graphs",
+            },
+        ]
     }
 
     fn is_sbbam(&self) -> bool {
@@ -393,7 +414,7 @@ fn dataset(global: &Global, args: &ClusterArgs, started: Instant) -> anyhow::Res
         .map(num_classes));
     if args.method.uses_kmeans() && clusters.is_none() {
         let what = format!(
-            "{data} has no labels to count, and {} must be told how many clusters to find",
+            "{data} has no labels to count, and {} needs the number of clusters; name it with --clusters N",
             args.method
         );
         return Err(Error::argument("--clusters", what).into());

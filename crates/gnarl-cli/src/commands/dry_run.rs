@@ -7,14 +7,10 @@ use gnarl_data::Benchmark;
 use gnarl_nn::train::Callbacks;
 use serde::Serialize;
 
-use super::train::SpecReport;
 use crate::global::Global;
 use crate::interrupt::{self, Interrupted};
-use crate::output::{self, Either, Report, count};
+use crate::output::{self, Report, count};
 use crate::progress;
-
-/// Output printed in the place of a study's result: a spec or a plan.
-pub type SpecOrDryRun = Either<SpecReport, DryRun>;
 
 /// Output of `--dry-run`.
 #[derive(Debug, Serialize)]
@@ -42,15 +38,12 @@ impl DryRun {
         planned: &[Planned],
         left_out: Option<String>,
     ) -> anyhow::Result<Self> {
-        let watch = Callbacks::stopped_by(interrupt::flag());
+        let callbacks = Callbacks::stopped_by(interrupt::flag());
         let what = format!("timing a few epochs on {}", on.name);
-        let cells = match progress::during(&what, || forecast(on, planned, global.seed, &watch)) {
-            Err(_) if watch.stopped() => {
-                return Err(Interrupted {
-                    finished: 0,
-                    asked: planned.len(),
-                }
-                .into());
+        let cells = match progress::during(&what, || forecast(on, planned, global.seed, &callbacks))
+        {
+            Err(_) if callbacks.stopped() => {
+                return Err(Interrupted::before_first(planned.len()).into());
             }
             cells => cells?,
         };
@@ -77,8 +70,8 @@ impl Report for DryRun {
     fn text(&self) -> String {
         let has_passes = self.cells.iter().any(|cell| cell.passes > 0.0);
         let mut heads = vec!["cell", ">fits", ">epochs"];
-        heads.extend(has_passes.then_some(">passes besides"));
-        heads.push(">about");
+        heads.extend(has_passes.then_some(">other passes"));
+        heads.push(">estimate");
         let mut table = output::table(&heads);
         for cell in &self.cells {
             let mut row = match &cell.refused {
@@ -96,13 +89,13 @@ impl Report for DryRun {
             row.resize(heads.len(), String::new());
             table.add_row(row);
         }
-        let besides = self
+        let excluded = self
             .left_out
             .as_ref()
             .map_or(String::new(), |what| format!(", without {what}"));
         format!(
             "{} on {} would fit {} {}, {} epochs in all\n{}\n\
-             about {} where fits go one after the other, judged by a few epochs of each model{besides}; nothing was run\n",
+             estimated time {}{excluded}, for one fit after another, from a few epochs of each model; nothing was run\n",
             self.study,
             self.data,
             count(self.fits as u64),

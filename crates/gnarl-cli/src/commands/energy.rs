@@ -104,7 +104,7 @@ pub fn run(global: &Global, args: &EnergyArgs) -> anyhow::Result<EnergyReport> {
     for (model, operator) in std::iter::once(("SGC".to_string(), sgc)).chain(learned) {
         let what = format!("energy of {model} on {data}");
         operators.push(progress::during(&what, || {
-            follow(&benchmark, global.seed, args, model, operator)
+            energies_of(&benchmark, global.seed, args, model, operator)
         })?);
     }
     if let Some(file) = &args.output {
@@ -138,15 +138,16 @@ impl EnergyReport {
             points: of.energies.iter().map(point).collect(),
         };
         LineChart {
-            title: format!("{}: what is left between neighbours", self.data),
-            x_label: "rounds of message passing".into(),
+            title: format!("{}: Dirichlet energy by depth", self.data),
+            x_label: "propagation steps".into(),
             y_label: "Dirichlet energy over squared norm".into(),
             lines: self.operators.iter().map(line).collect(),
         }
     }
 }
 
-fn follow(
+/// Trains a model and computes the energies of its operator.
+fn energies_of(
     on: &Benchmark,
     seed: u64,
     args: &EnergyArgs,
@@ -165,7 +166,10 @@ fn follow(
     let fitted = model.fit(&on.first(), seed)?;
     let graph = fitted.prepared(on.content.graph()?)?;
     let Some(network) = fitted.network()?.white_box() else {
-        return Err(Error::argument("energy", "the model is no plain network"));
+        return Err(Error::argument(
+            "energy",
+            "the model is not a plain network",
+        ));
     };
     let energies = energy_by_depth(
         &graph,

@@ -37,8 +37,8 @@ use crate::serve::{Request, Response, Server};
 pub struct ExploreArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// A safetensors file written by `gnarl train --save`; without it a model is trained first, a
-    /// gcn unless --model says otherwise
+    /// A safetensors file written by `gnarl train --save`; without it, the model of --model is
+    /// trained first [default: gcn]
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "spec"], help_heading = "The page")]
     pub load: Option<PathBuf>,
     /// Port to listen on [default: a free port]
@@ -54,9 +54,9 @@ pub struct ExploreArgs {
     /// secret
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), help_heading = "The page")]
     pub host: IpAddr,
-    /// Number of predictions after which the server ends
+    /// Number of requests after which the server ends
     #[arg(long, value_name = "N", hide = true)]
-    pub answers: Option<usize>,
+    pub max_requests: Option<usize>,
 }
 
 /// Trains or loads a model, then serves until Ctrl-C.
@@ -65,32 +65,29 @@ pub fn run(global: &Global, args: &ExploreArgs) -> anyhow::Result<()> {
     // The address is checked before anything is trained.
     let server = Server::bind(args.host, args.port).map_err(|e| {
         let what = format!(
-            "{}:{} cannot be waited at: {e}; name another with --host and --port",
+            "cannot listen on {}:{}: {e}; choose another address with --host and --port",
             args.host, args.port
         );
         Error::argument("explore", what)
     })?;
-    let Some(scene) = ExploredModel::new(global, args)? else {
-        return Err(Interrupted {
-            finished: 0,
-            asked: 1,
-        }
-        .into());
+    let Some(explored) = ExploredModel::new(global, args)? else {
+        return Err(Interrupted::before_first(1).into());
     };
-    let (data, page) = scene.page(global.seed)?;
+    let (data, page) = explored.page(global.seed)?;
     let url = server.url();
     let mut out = std::io::stdout().lock();
-    match global.json {
-        true => writeln!(out, "{}", serde_json::json!({ "url": url }))?,
-        false => writeln!(out, "open {url} in a browser; Ctrl-C ends it")?,
+    if global.json {
+        writeln!(out, "{}", serde_json::json!({ "url": url }))?;
+    } else {
+        writeln!(out, "open {url} in a browser; Ctrl-C ends it")?;
     }
     out.flush()?;
     drop(out);
-    server.run(stop, args.answers, |request| {
+    server.run(stop, args.max_requests, |request| {
         match (request.method.as_str(), request.path.as_str()) {
             ("GET", "") => Response::page(page.clone()),
-            ("POST", "change") => scene.answer(request, &data.shown),
-            _ => Response::refused(404, "nothing is here"),
+            ("POST", "change") => explored.respond(request, &data.shown),
+            _ => Response::refused(404, "not found"),
         }
     })?;
     Ok(())
@@ -135,7 +132,7 @@ const MOST_FLIPS: usize = 1000;
 impl ExploredModel {
     /// Trains or loads the model; `None` if the user requested a stop.
     fn new(global: &Global, args: &ExploreArgs) -> anyhow::Result<Option<Self>> {
-        let watch = Callbacks::stopped_by(interrupt::flag());
+        let callbacks = Callbacks::stopped_by(interrupt::flag());
         let (name, content, split, is_held_out, fitted) = match &args.load {
             Some(file) => {
                 let data = load(global, &args.model.data)?;
@@ -169,11 +166,12 @@ impl ExploredModel {
                 let ready = model.ready(&data.name, &benchmark.content, FitOptions::default())?;
                 let split = benchmark.splits[0].clone();
                 let what = format!("training {} on {}", model.backbone, data.name);
-                let fitted = progress::during(&what, || ready.fit(&split, global.seed, &watch))?;
+                let fitted =
+                    progress::during(&what, || ready.fit(&split, global.seed, &callbacks))?;
                 (data.name, benchmark.content, split, true, fitted)
             }
         };
-        if watch.stopped() {
+        if callbacks.stopped() {
             return Ok(None);
         }
         let before = portrait(&fitted, &content, &split)?;
@@ -201,7 +199,7 @@ impl ExploredModel {
             ..
         } = self;
         let graph = content.graph()?;
-        let looked = ModelPage {
+        let model_page = ModelPage {
             name,
             graph,
             split,
@@ -209,7 +207,7 @@ impl ExploredModel {
             fitted,
             portrait: before,
         };
-        let mut data = looked.drawn(seed)?;
+        let mut data = model_page.graph_data(seed)?;
         let columns = match graph.features() {
             Some(features @ Features::Sparse(_))
                 if features.values().iter().all(|v| *v == 0.0 || *v == 1.0) =>
@@ -222,28 +220,28 @@ impl ExploredModel {
         data.live = Some(Live {
             at: "change".into(),
             columns,
-            accuracy: looked.accuracy(),
+            accuracy: model_page.accuracy(),
             axes: self.axes(),
         });
-        let walk = Section::new("graph", "Change something")
-            .text("Choose a node, flip an edge or a feature of it, and see whose answer moves: the model stays as it is, only what it is given changes. Switch an axis, and the model is fitted again on the same nodes by the same seed.")
+        let walk = Section::new("graph", "Change the graph or the model")
+            .text("Choose a node and flip one of its edges or features: the fitted model predicts on the changed graph. Switch an axis: the model is fitted again on the same training nodes with the same seed.")
             .component(data.clone());
-        let answers = looked.answers("The answers without changes");
-        let page = Page::new(&looked.title())
+        let predictions = model_page.predictions("Predictions without changes");
+        let page = Page::new(&model_page.title())
             .live()
             .section(walk)
-            .section(answers)
+            .section(predictions)
             .render()?;
         Ok((data, page))
     }
 
     /// Returns the predictions for a change, or the error in the request.
-    fn answer(&self, request: &Request, shown: &[u32]) -> Response {
-        let answered = serde_json::from_slice::<Change>(&request.body)
-            .map_err(|e| anyhow::anyhow!("not a change: {e}"))
+    fn respond(&self, request: &Request, shown: &[u32]) -> Response {
+        let body = serde_json::from_slice::<Change>(&request.body)
+            .map_err(|e| anyhow::anyhow!("invalid change: {e}"))
             .and_then(|change| self.changed(&change, shown))
             .and_then(|changed| Ok(serde_json::to_string(&changed)?));
-        match answered {
+        match body {
             Ok(json) => Response::json(json),
             Err(e) => Response::refused(400, &e.to_string()),
         }
@@ -282,24 +280,27 @@ impl ExploredModel {
     }
 
     /// Returns the model with axes switched; fits it on the first request.
-    fn with_axes(&self, asked: &BTreeMap<String, String>) -> anyhow::Result<Rc<Fitted>> {
-        if asked.is_empty() {
+    fn with_axes(&self, requested: &BTreeMap<String, String>) -> anyhow::Result<Rc<Fitted>> {
+        if requested.is_empty() {
             return Ok(self.fitted.clone());
         }
         let refused = |what: String| Error::argument("explore", what);
         let offered = self.axes();
         let mut switched = Vec::new();
-        for (axis, choice) in asked {
+        for (axis, choice) in requested {
             let known = offered.iter().find(|known| known.axis == axis);
-            let choice = known.and_then(|known| {
+            let found = known.and_then(|known| {
                 known
                     .others
                     .iter()
                     .find(|other| *other == choice)
                     .map(|c| (known.axis, *c))
             });
-            let (axis, choice) = choice
-                .ok_or_else(|| refused(format!("the axis '{axis}' cannot be switched so here")))?;
+            let (axis, choice) = found.ok_or_else(|| {
+                refused(format!(
+                    "the axis '{axis}' cannot be switched to '{choice}' here"
+                ))
+            })?;
             switched.push(Switched { axis, choice });
         }
         if let Some((_, fitted)) = self
@@ -316,10 +317,10 @@ impl ExploredModel {
             .collect();
         let model = self.fitted.model().over(&options)?;
         let ready = model.ready(&self.name, &self.content, FitOptions::default())?;
-        let watch = Callbacks::stopped_by(interrupt::flag());
-        let fitted = Rc::new(ready.fit(&self.split, self.fitted.seed(), &watch)?);
-        if watch.stopped() {
-            return Err(refused("it was asked to end".into()).into());
+        let callbacks = Callbacks::stopped_by(interrupt::flag());
+        let fitted = Rc::new(ready.fit(&self.split, self.fitted.seed(), &callbacks)?);
+        if callbacks.stopped() {
+            return Err(refused("the server is stopping".into()).into());
         }
         self.others.borrow_mut().push((switched, fitted.clone()));
         Ok(fitted)
@@ -329,7 +330,7 @@ impl ExploredModel {
         let (graph, fitted) = (self.content.graph()?, self.with_axes(&change.axes)?);
         let refused = |what: String| Error::argument("explore", what);
         if change.edges.len() + change.features.len() > MOST_FLIPS {
-            return Err(refused(format!("more than {MOST_FLIPS} flips at once")).into());
+            return Err(refused(format!("at most {MOST_FLIPS} flips are possible at once")).into());
         }
         let n = graph.num_nodes() as u32;
         let mut pairs: Vec<Pair> = change
@@ -340,7 +341,11 @@ impl ExploredModel {
         pairs.sort_unstable();
         pairs.dedup();
         if let Some((u, v)) = pairs.iter().find(|(u, v)| u == v || *v >= n) {
-            return Err(refused(format!("{u} and {v} are no two of the {n} nodes")).into());
+            return Err(refused(format!(
+                "{u} and {v} are not two different nodes of 0 to {}",
+                n - 1
+            ))
+            .into());
         }
         let graph = flipped(graph, &pairs)?;
         let graph = match graph.features() {
@@ -349,7 +354,7 @@ impl ExploredModel {
                 graph.with_features(Features::Sparse(new))?
             }
             _ if !change.features.is_empty() => {
-                return Err(refused("these features cannot be flipped".into()).into());
+                return Err(refused("only sparse features can be flipped".into()).into());
             }
             _ => graph,
         };
@@ -403,10 +408,11 @@ fn with_flips(
             .zip(entries.iter().copied())
             .collect();
         for &(_, column) in flips.iter().filter(|(at, _)| *at as usize == u) {
-            match row.get(&column).is_some_and(|value| *value != 0.0) {
-                true => row.remove(&column),
-                false => row.insert(column, 1.0),
-            };
+            if row.get(&column).is_some_and(|value| *value != 0.0) {
+                row.remove(&column);
+            } else {
+                row.insert(column, 1.0);
+            }
         }
         indices.extend(row.keys());
         values.extend(row.values());

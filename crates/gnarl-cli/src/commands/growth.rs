@@ -80,73 +80,80 @@ struct Subject {
     edges: usize,
 }
 
+impl Subject {
+    /// Samples a graph of this size and prepares the model for it.
+    fn new(backbone: Backbone, config: CsbmConfig, seed: u64) -> anyhow::Result<Self> {
+        let graph = csbm(&config, seed)?;
+        let nodes = config.num_nodes;
+        let mut model = Model::new(backbone).epochs(epochs(nodes));
+        model.training.keep = Some(Keep::Last);
+        let Some(labels) = graph.labels() else {
+            return Err(Error::argument("bench growth", "no classes").into());
+        };
+        let split = Split::fractions(labels, TRAIN_SHARE, VALIDATION_SHARE, seed)?;
+        let edges = graph.num_edges();
+        Ok(Self {
+            ready: model.ready("csbm", &Content::Graph(graph), FitOptions::default())?,
+            split,
+            nodes,
+            edges,
+        })
+    }
+
+    /// Trains once and returns the median milliseconds of an epoch.
+    fn epoch_ms(&self, seed: u64) -> anyhow::Result<f64> {
+        let fitted = self.ready.fit(&self.split, seed, &Callbacks::quiet())?;
+        Ok(median(
+            fitted.report().trained.iter().map(|t| t.epoch_ms).collect(),
+        ))
+    }
+
+    fn size(&self, rounds_ms: Vec<f64>) -> Size {
+        Size {
+            nodes: self.nodes,
+            edges: self.edges,
+            epochs: epochs(self.nodes),
+            epoch_ms: median(rounds_ms.clone()),
+            rounds_ms,
+        }
+    }
+}
+
 /// Measures every size in turn, for the given number of rounds.
 pub fn growth(global: &Global, args: &GrowthArgs) -> anyhow::Result<GrowthReport> {
     let mut distinct = args.sizes.clone();
     distinct.sort_unstable();
     distinct.dedup();
     if distinct.len() < 2 {
-        return Err(Error::argument(
-            "bench growth",
-            "--sizes needs two different numbers to fit a slope to",
-        )
-        .into());
+        let what =
+            "two different numbers are needed to fit a slope; name them as in --sizes 10000,30000";
+        return Err(Error::argument("--sizes", what).into());
     }
     let like = CsbmConfig {
         mean_degree: args.degree,
         ..CsbmConfig::default()
     };
-    let make = |&num_nodes: &usize| -> anyhow::Result<Subject> {
-        let graph = csbm(
-            &CsbmConfig {
+    let subjects = progress::during("sampling graphs", || {
+        let sizes = args.sizes.iter();
+        let one = |&num_nodes: &usize| {
+            let config = CsbmConfig {
                 num_nodes,
                 ..like.clone()
-            },
-            global.seed,
-        )?;
-        let mut model = Model::new(args.model).epochs(epochs(num_nodes));
-        model.training.keep = Some(Keep::Last);
-        let Some(labels) = graph.labels() else {
-            return Err(Error::argument("bench growth", "no classes").into());
+            };
+            Subject::new(args.model, config, global.seed)
         };
-        let split = Split::fractions(labels, TRAIN_SHARE, VALIDATION_SHARE, global.seed)?;
-        let (nodes, edges) = (num_nodes, graph.num_edges());
-        Ok(Subject {
-            ready: model.ready("csbm", &Content::Graph(graph), FitOptions::default())?,
-            split,
-            nodes,
-            edges,
-        })
-    };
-    let subjects: Vec<Subject> = progress::during("drawing graphs", || {
-        args.sizes.iter().map(make).collect::<Result<_, _>>()
+        sizes.map(one).collect::<anyhow::Result<Vec<Subject>>>()
     })?;
-
-    let bar = progress::steps(
-        &format!("{} epochs", args.model),
-        (args.rounds * subjects.len()) as u64,
-    );
-    let mut rounds_ms = vec![Vec::with_capacity(args.rounds); subjects.len()];
-    for _ in 0..args.rounds {
-        for (subject, ms) in subjects.iter().zip(&mut rounds_ms) {
-            let fitted = subject
-                .ready
-                .fit(&subject.split, global.seed, &Callbacks::quiet())?;
-            ms.push(median(
-                fitted.report().trained.iter().map(|t| t.epoch_ms).collect(),
-            ));
-            bar.inc(1);
-        }
-    }
-    bar.finish_and_clear();
-    let of = |(subject, rounds_ms): (&Subject, Vec<f64>)| Size {
-        nodes: subject.nodes,
-        edges: subject.edges,
-        epochs: epochs(subject.nodes),
-        epoch_ms: median(rounds_ms.clone()),
-        rounds_ms,
-    };
-    let sizes: Vec<Size> = subjects.iter().zip(rounds_ms).map(of).collect();
+    let rounds_ms = measured(args, &subjects, global.seed)?;
+    let sizes: Vec<Size> = subjects
+        .iter()
+        .zip(rounds_ms)
+        .map(|(subject, rounds_ms)| subject.size(rounds_ms))
+        .collect();
+    let points: Vec<(f64, f64)> = sizes
+        .iter()
+        .map(|s| ((s.nodes as f64).ln(), s.epoch_ms.ln()))
+        .collect();
     Ok(GrowthReport {
         model: args.model.to_string(),
         graph: format!(
@@ -157,15 +164,27 @@ pub fn growth(global: &Global, args: &GrowthArgs) -> anyhow::Result<GrowthReport
             args.degree,
             like.num_features
         ),
-        exponent: slope(
-            &sizes
-                .iter()
-                .map(|s| ((s.nodes as f64).ln(), s.epoch_ms.ln()))
-                .collect::<Vec<_>>(),
-        ),
+        exponent: slope(&points),
         sizes,
         threads: rayon::current_num_threads(),
     })
+}
+
+/// Measures the epochs of every graph, round by round, so that slow drifts affect all sizes alike.
+fn measured(args: &GrowthArgs, subjects: &[Subject], seed: u64) -> anyhow::Result<Vec<Vec<f64>>> {
+    let bar = progress::steps(
+        &format!("{} epochs", args.model),
+        (args.rounds * subjects.len()) as u64,
+    );
+    let mut rounds_ms = vec![Vec::with_capacity(args.rounds); subjects.len()];
+    for _ in 0..args.rounds {
+        for (subject, ms) in subjects.iter().zip(&mut rounds_ms) {
+            ms.push(subject.epoch_ms(seed)?);
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(rounds_ms)
 }
 
 /// Fits a line through points by least squares and returns its slope.

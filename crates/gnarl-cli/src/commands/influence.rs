@@ -196,7 +196,7 @@ impl InfluenceReport {
             table.add_row(cells);
         }
         format!(
-            "{} drawn vectors: {:.1} % help on validation graphs, {:.1} % on test graphs\n{}",
+            "{} sampled vectors: {:.1} % have a positive influence on validation graphs, {:.1} % on test graphs\n{}",
             self.candidates,
             self.helping_validation,
             self.helping_test,
@@ -221,8 +221,8 @@ impl InfluenceReport {
             }
         };
         let densities = LineChart {
-            title: format!("{title}: average influence of drawn vectors"),
-            x_label: "average influence, positive where it helps (central 98 %)".into(),
+            title: format!("{title}: average influence of sampled vectors"),
+            x_label: "average influence (positive: beneficial; central 98 %)".into(),
             y_label: "density".into(),
             lines: vec![
                 line("on validation", |s| &s.on_validation),
@@ -249,8 +249,8 @@ impl InfluenceReport {
                 .collect(),
         };
         let filter = LineChart {
-            title: format!("{title}: the best drawn vectors by influence"),
-            x_label: "share of drawn vectors kept, %".into(),
+            title: format!("{title}: the best sampled vectors by influence"),
+            x_label: "share of sampled vectors kept, %".into(),
             y_label: "accuracy, % (band: standard error over folds)".into(),
             lines: vec![
                 curve("test", |row| &row.test_accuracy),

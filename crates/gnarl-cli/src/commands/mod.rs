@@ -1,4 +1,12 @@
 //! Commands, one file each: from arguments to a [`Report`](crate::output::Report).
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | `model` | model options of every command that trains |
+//! | `study` | output, progress and cancellation of every command that runs a study |
+//! | `dry_run` | plan of a study and an estimate of its time |
+//! | `model_page` | page about a fitted model on one graph |
+//! | `classes` | scores class by class |
 
 pub mod advise;
 pub mod attack;
@@ -27,6 +35,7 @@ pub mod reproduce;
 pub mod robustness;
 pub mod schema;
 pub mod spectrum;
+mod study;
 pub mod train;
 
 use gnarl_data as dataset;
@@ -61,7 +70,7 @@ fn load_graph(
         Content::Graph(graph) => Ok((loaded.name, graph)),
         Content::Graphs(set) => {
             let what = format!(
-                "{} is a set of {} graphs, and {command} needs one graph; `gnarl data list` names those of task node",
+                "{} is a set of {} graphs, and {command} needs one graph; `gnarl data list` shows the datasets of task node",
                 loaded.name,
                 set.len()
             );

@@ -96,7 +96,7 @@ fn flags(section: &Section) -> impl Iterator<Item = &'static str> {
 /// Returns the help that lists the networks.
 fn help_of_model() -> String {
     let names: Vec<&str> = Backbone::LIST.iter().map(|entry| entry.name).collect();
-    format!("The kind of network: {}", names.join(", "))
+    format!("Network: {}", names.join(", "))
 }
 
 /// Returns the help that lists the feature scalings.
@@ -106,8 +106,8 @@ fn help_of_features() -> String {
         .map(|scaling| scaling.name())
         .collect();
     format!(
-        "What is done to features: {}; auto standardises continuous columns and asks validation nodes about words [default: auto, or \
-         the recipe's]",
+        "Feature scaling: {}; auto standardises continuous columns and selects the scaling of word counts by validation \
+         accuracy [default: auto, or the recipe's]",
         names.join(", ")
     )
 }
@@ -115,11 +115,11 @@ fn help_of_features() -> String {
 /// Returns the help that lists the policies.
 fn help_of_policy() -> String {
     let names = Kind::ALL.map(|kind| kind.to_string()).join(", ");
-    let usual = Kind::USUAL;
+    let default = Kind::USUAL;
     format!(
-        "Of exits: which of them an item takes, the first named being the model's own; others are reported beside: {names}, or all \
-         [default: all, with {usual} its own]; size is for sets of graphs, echo and pagerank for one graph, and of a set the \
-         others take means over a graph's nodes"
+        "Policies that select the exit of each node or graph: {names}, or all; the first is the model's own, and the others are \
+         reported next to it [default: all, with {default} as the model's own]; size applies to sets of graphs, echo and \
+         pagerank to one graph; on sets, the other policies average over a graph's nodes"
     )
 }
 
@@ -128,9 +128,9 @@ impl Args for ModelOptions {
         for section in Model::sections() {
             let axis = section.axis.filter(|axis| !ELSEWHERE.contains(axis));
             if let Some(option) = axis.and_then(|_| choice_option(&section)) {
-                let usual = section.names.first().map_or("", |(name, _)| name);
+                let default = section.names.first().map_or("", |(name, _)| name);
                 let names = option.get_help().map(ToString::to_string);
-                let help = format!("{} [default: {usual}]", names.unwrap_or_default());
+                let help = format!("{} [default: {default}]", names.unwrap_or_default());
                 command = command.arg(option.help(help));
             }
             for setting in &section.settings {
@@ -206,7 +206,7 @@ impl ModelArgs {
         let has = benchmark.splits.len();
         if data.content.task() == Task::Graph && folds != usize::MAX && folds > has {
             let what = format!(
-                "{folds} runs; of a set each is a fold, and {} has {has}",
+                "{folds} runs need as many folds, and {} has {has}; name at most {has}",
                 data.name
             );
             return Err(Error::argument("--runs", what).into());
@@ -215,10 +215,11 @@ impl ModelArgs {
     }
 
     /// Sets the model if none was named.
-    pub fn or_model(&self, usual: Backbone) -> Self {
-        match self.model.is_empty() && self.spec.is_none() {
-            true => self.with_model(usual),
-            false => self.clone(),
+    pub fn or_model(&self, default: Backbone) -> Self {
+        if self.model.is_empty() && self.spec.is_none() {
+            self.with_model(default)
+        } else {
+            self.clone()
         }
     }
 
@@ -277,7 +278,7 @@ impl ModelArgs {
         &self,
         dataset: &str,
         task: Task,
-        settle: impl Fn(Model) -> Model,
+        adapt: impl Fn(Model) -> Model,
     ) -> anyhow::Result<Model> {
         let described = match (&self.spec, &self.model[..]) {
             (Some(file), _) => {
@@ -292,7 +293,8 @@ impl ModelArgs {
                 );
             }
             (None, _) => {
-                let what = "one model at a time here; several are compared under an attack, by `gnarl attack --model A,B --attack …`";
+                let what =
+                    "takes one model; `gnarl attack --model A,B --attack …` compares several";
                 return Err(Error::argument("--model", what).into());
             }
         };
@@ -310,7 +312,7 @@ impl ModelArgs {
         }
         Ok(self
             .recipe
-            .fill(settle(described.over(&options)?), dataset, task))
+            .fill(adapt(described.over(&options)?), dataset, task))
     }
 
     /// Returns the policies to report for a model with exits; none for a model of fixed depth.
@@ -319,12 +321,12 @@ impl ModelArgs {
             return Vec::new();
         };
         let mut policies: Vec<Kind> = Vec::new();
-        let asked = if self.policy.is_empty() {
+        let named = if self.policy.is_empty() {
             &[PolicyName::All][..]
         } else {
             &self.policy
         };
-        for name in asked {
+        for name in named {
             let more = match name {
                 PolicyName::All => Kind::all_of(task),
                 PolicyName::One(kind) => vec![*kind],

@@ -31,13 +31,13 @@ pub struct ModelPage<'a> {
 }
 
 impl ModelPage<'_> {
-    /// Returns the title, as in `cora, as gcn sees it`.
+    /// Returns the title, as in `gcn on cora`.
     pub fn title(&self) -> String {
-        format!("{}, as {} sees it", self.name, self.fitted.model().backbone)
+        format!("{} on {}", self.fitted.model().backbone, self.name)
     }
 
     /// Returns the graph with all node values.
-    pub fn drawn(&self, seed: u64) -> gnarl_graph::Result<GraphData> {
+    pub fn graph_data(&self, seed: u64) -> gnarl_graph::Result<GraphData> {
         let Self {
             name,
             graph,
@@ -48,14 +48,14 @@ impl ModelPage<'_> {
         if data.classes.is_empty() {
             data.classes = self.fitted.classes().to_vec();
         }
-        data.add_answers("answer", portrait);
+        data.add_predictions("prediction", portrait);
         data.add_exits("exit taken", portrait);
         data.add_margin(portrait);
         data.add_pagerank(graph)?;
         if self.is_held_out {
             data.add_parts(graph, self.split);
         }
-        data.add_words("rarest columns", graph);
+        data.add_words("rarest features", graph);
         Ok(data)
     }
 
@@ -65,7 +65,7 @@ impl ModelPage<'_> {
     }
 
     /// Describes the evaluated nodes.
-    fn judged(&self) -> &'static str {
+    fn evaluated_nodes(&self) -> &'static str {
         if self.is_held_out {
             "test nodes"
         } else {
@@ -74,7 +74,7 @@ impl ModelPage<'_> {
     }
 
     /// Builds the section about the reliability of the predictions.
-    pub fn answers(&self, title: &str) -> Section {
+    pub fn predictions(&self, title: &str) -> Section {
         let Portrait {
             calibration,
             confusion,
@@ -84,9 +84,9 @@ impl ModelPage<'_> {
         } = self.portrait;
         let mut drawings: Vec<Component> = Vec::new();
         if self.accuracy().is_some() {
-            drawings.push(Calibration::of("Right as often as claimed?", calibration).into());
+            drawings.push(Calibration::of("Calibration", calibration).into());
             let classes = self.fitted.classes().to_vec();
-            let title = "Who is mistaken for whom".to_string();
+            let title = "Confusion matrix".to_string();
             drawings.push(
                 Confusion {
                     title,
@@ -108,24 +108,24 @@ impl ModelPage<'_> {
         };
         drawings.push(
             Scatter {
-                title: "The answers in two dimensions".into(),
+                title: "Embedding (PCA)".into(),
                 label:
-                    "nodes by the two directions in which the distributions over classes differ most, coloured by class"
+                    "nodes by the first two principal components of their class probabilities (square roots), coloured by class"
                         .into(),
                 x: plane.iter().map(|p| rounded(p[0])).collect(),
                 y: plane.iter().map(|p| rounded(p[1])).collect(),
                 classes: self.fitted.classes().to_vec(),
-                values: predicted.iter().enumerate().map(|(u, &said)| truth(u).unwrap_or(said)).collect(),
+                values: predicted.iter().enumerate().map(|(u, &class)| truth(u).unwrap_or(class)).collect(),
                 wrong: predicted
                     .iter()
                     .enumerate()
-                    .map(|(u, &said)| u8::from(truth(u).is_some_and(|t| t != said)))
+                    .map(|(u, &class)| u8::from(truth(u).is_some_and(|t| t != class)))
                     .collect(),
             }
             .into(),
         );
-        Section::new("answers", title)
-            .text(&format!("Judged on {}.", self.judged()))
+        Section::new("predictions", title)
+            .text(&format!("Evaluated on {}.", self.evaluated_nodes()))
             .side_by_side(drawings)
     }
 
@@ -168,16 +168,16 @@ impl ModelPage<'_> {
         let loss = lines("Loss", "training loss", &|epoch| {
             Some(f64::from(epoch.loss))
         });
-        let right = lines("Validation", "validation accuracy, %", &|epoch| {
+        let validation = lines("Validation", "validation accuracy, %", &|epoch| {
             epoch.validation.map(|v| v.accuracy)
         });
-        let drawings: Vec<Component> = loss.into_iter().chain(right).collect();
+        let drawings: Vec<Component> = loss.into_iter().chain(validation).collect();
         let about = format!(
-            "{} epochs; the weights that were best on validation nodes are kept.",
+            "{} epochs; the weights of the best epoch on validation nodes are kept.",
             count(longest as u64)
         );
         Some(
-            Section::new("learning", "Learning")
+            Section::new("learning", "Learning curves")
                 .text(&about)
                 .side_by_side(drawings),
         )
@@ -185,7 +185,7 @@ impl ModelPage<'_> {
 
     /// Renders the page, with an attack if there is one: its name and its flips.
     pub fn page(&self, walk: Option<(&str, &Walk)>, seed: u64) -> anyhow::Result<String> {
-        let mut data = self.drawn(seed)?;
+        let mut data = self.graph_data(seed)?;
         if let Some((title, walk)) = walk {
             data.add_walk(title, walk);
         }
@@ -198,7 +198,7 @@ impl ModelPage<'_> {
                 0,
                 (
                     format!("{accuracy:.1} %"),
-                    format!("right, of the {}", self.judged()),
+                    format!("accuracy on {}", self.evaluated_nodes()),
                 ),
             );
         }
@@ -213,18 +213,20 @@ impl ModelPage<'_> {
         }
         let about = match walk {
             Some(_) => {
-                "Colour nodes by what is said of them; the slider goes through the attack's flips."
+                "Colour nodes by class, prediction, margin or centrality; the slider shows the attack flip by flip."
             }
-            None => "Colour nodes by what is said of them, search for one, and see its story.",
+            None => {
+                "Colour nodes by class, prediction, margin or centrality; search for a node to see its details."
+            }
         };
         let mut page = Page::new(&self.title())
-            .lead("<p>One run of one model: what is claimed of it stands in <code>gnarl train</code>'s table, this is for looking.</p>\n")
+            .lead("<p>A single run of one model. <code>gnarl train --runs 10</code> reports the accuracy over several runs.</p>\n")
             .tiles(&tiles)
             .section(Section::new("graph", "The graph").text(about).component(data));
         if let Some((title, walk)) = walk {
-            page = page.section(attacked(title, walk, self.graph.num_edges()));
+            page = page.section(attack_section(title, walk, self.graph.num_edges()));
         }
-        page = page.section(self.answers("The answers"));
+        page = page.section(self.predictions("Predictions"));
         if let Some(learning) = self.learning() {
             page = page.section(learning);
         }
@@ -235,17 +237,17 @@ impl ModelPage<'_> {
 /// Computes the accuracy of a portrait on the evaluated nodes in per cent; `None` without labels.
 pub fn accuracy(of: &Portrait) -> Option<f64> {
     let all: usize = of.confusion.iter().flatten().sum();
-    let right: usize = of
+    let correct: usize = of
         .confusion
         .iter()
         .enumerate()
         .map(|(class, row)| row[class])
         .sum();
-    (all > 0).then(|| 100.0 * right as f64 / all as f64)
+    (all > 0).then(|| 100.0 * correct as f64 / all as f64)
 }
 
 /// Builds the section about the effect of an attack, flip by flip.
-fn attacked(title: &str, walk: &Walk, edges: usize) -> Section {
+fn attack_section(title: &str, walk: &Walk, edges: usize) -> Section {
     let shares: Vec<f64> = walk
         .steps
         .iter()
@@ -267,8 +269,8 @@ fn attacked(title: &str, walk: &Walk, edges: usize) -> Section {
             }],
         })
     };
-    let right = walk.steps.iter().map(|step| step.accuracy).collect();
-    let turned = walk
+    let accuracy = walk.steps.iter().map(|step| step.accuracy).collect();
+    let changed = walk
         .steps
         .iter()
         .map(|step| step.turned.len() as f64)
@@ -279,8 +281,8 @@ fn attacked(title: &str, walk: &Walk, edges: usize) -> Section {
             count(walk.flips.len() as u64)
         ))
         .side_by_side(vec![
-            line("Accuracy by flips", "test accuracy, %", right),
-            line("Nodes whose answer turned", "nodes", turned),
+            line("Accuracy by flips", "test accuracy, %", accuracy),
+            line("Nodes whose prediction changed", "nodes", changed),
         ])
 }
 
@@ -310,7 +312,7 @@ pub fn write(
     let split = &fitted.trained_on().split;
     let portrait = portrait(fitted, content, split)?;
     let graph = content.graph()?;
-    let looked = ModelPage {
+    let page = ModelPage {
         name,
         graph,
         split,
@@ -318,5 +320,5 @@ pub fn write(
         fitted,
         portrait: &portrait,
     };
-    Ok(output::write_whole(file, looked.page(walk, seed)?)?)
+    Ok(output::write_whole(file, page.page(walk, seed)?)?)
 }

@@ -4,9 +4,11 @@
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::study::scale::{ScalePlan, Size, Speed};
+use gnarl_graph::Error;
 use gnarl_graph::sample::Fanout;
 use serde::Serialize;
 
+use crate::options::out_of_range;
 use crate::output::{self, Report};
 use crate::progress;
 
@@ -71,34 +73,24 @@ pub struct PlanReport {
 
 /// Estimates memory and time.
 pub fn run(args: &PlanArgs) -> anyhow::Result<PlanReport> {
-    let refuse =
-        |option: &'static str, what: String| Err(gnarl_graph::Error::argument(option, what).into());
     if !(args.train_share > 0.0 && args.train_share <= 1.0) {
-        return refuse(
-            "--train-share",
-            format!("{} is no share of the nodes, as in 0.1", args.train_share),
-        );
+        return Err(out_of_range("--train-share", "> 0 and <= 1", args.train_share).into());
     }
     if args.workers.contains(&0) {
-        return refuse(
-            "--workers",
-            "0 workers do nothing; at least 1 is needed".into(),
-        );
+        return Err(out_of_range("--workers", ">= 1", 0).into());
     }
-    let usual = |i: u64| [15usize, 10].get(i as usize).copied().unwrap_or(5);
+    let default = |i: u64| [15usize, 10].get(i as usize).copied().unwrap_or(5);
     let fanout = match args.fanout {
         Some(fanout) if fanout.rounds() as u64 != args.layers => {
-            return refuse(
-                "--fanout",
-                format!(
-                    "{fanout} is for {} layers, and there are {}",
-                    fanout.rounds(),
-                    args.layers
-                ),
+            let what = format!(
+                "{fanout} has {} hops, and the network has {} layers; name one number for each layer",
+                fanout.rounds(),
+                args.layers
             );
+            return Err(Error::argument("--fanout", what).into());
         }
         Some(fanout) => fanout,
-        None => Fanout::new(&(0..args.layers).map(usual).collect::<Vec<_>>())?,
+        None => Fanout::new(&(0..args.layers).map(default).collect::<Vec<_>>())?,
     };
     let size = Size {
         nodes: args.nodes,
@@ -131,14 +123,14 @@ impl Report for PlanReport {
     fn text(&self) -> String {
         let plan = &self.plan;
         let size = &plan.size;
-        let mut table = output::table(&["way", "memory", "an epoch", "here"]);
+        let mut table = output::table(&["training", "memory", "time per epoch", "this machine"]);
         let fits = |bytes: f64| match self.machine_bytes {
             Some(all) if bytes > 0.9 * all => "does not fit",
             Some(_) => "fits",
             None => "",
         };
-        let mut row = |way: String, bytes: f64, seconds: f64, fits: &str| {
-            table.add_row([way, readable(bytes), duration(seconds), fits.to_string()]);
+        let mut row = |name: String, bytes: f64, seconds: f64, fits: &str| {
+            table.add_row([name, readable(bytes), duration(seconds), fits.to_string()]);
         };
         let (whole, sampled) = (&plan.whole, &plan.sampled);
         row(
@@ -163,8 +155,8 @@ impl Report for PlanReport {
         }
         let count = |n: u64| output::count(n);
         format!(
-            "{} nodes, {} edges, {} features, hidden {}, {} layers; {} of the nodes train\n\
-             on disk {}; estimates, with the speed of this machine as measured just now\n\n{}\n",
+            "{} nodes, {} edges, {} features, hidden {}, {} layers, training share {}\n\
+             on disk {}; estimates from the measured speed of this machine\n\n{}\n",
             count(size.nodes),
             count(size.edges),
             count(size.features),

@@ -19,6 +19,7 @@ use super::classes::ByClass;
 use super::load;
 use super::model::ModelOptions;
 use crate::global::Global;
+use crate::options::out_of_range;
 use crate::output::{self, Report, real};
 
 /// Arguments of `gnarl predict`.
@@ -73,7 +74,7 @@ impl InferenceOptions {
                 None => Ok(None),
                 Some((flag, _)) => Err(Error::setting(
                     &format!("--{flag}"),
-                    "belongs to --inference, which was not asked for",
+                    "belongs to --inference, which is not set",
                 )),
             };
         };
@@ -270,8 +271,8 @@ fn with_program(
     data: &Dataset,
 ) -> anyhow::Result<PredictReport> {
     let Ok(limit) = Duration::try_from_secs_f64(args.time_limit) else {
-        let what = format!("{} is not a time limit in seconds", args.time_limit);
-        return Err(Error::argument("--time-limit", what).into());
+        let range = "a number of seconds >= 0";
+        return Err(out_of_range("--time-limit", range, args.time_limit).into());
     };
     let words: Vec<String> = command.split_whitespace().map(String::from).collect();
     let model = External::start(&words, limit)?;
@@ -333,7 +334,7 @@ fn ends_in(file: &Path, ending: &str) -> bool {
 fn write_embeddings(file: &Path, fitted: &Fitted, content: &Content) -> anyhow::Result<Embeddings> {
     let Some(vectors) = fitted.embeddings(content)? else {
         let what = format!(
-            "{} has class scores alone, which --output has",
+            "{} has class scores but no embeddings; write them with --output",
             fitted.model().backbone
         );
         return Err(Error::argument("--embeddings", what).into());
@@ -402,9 +403,10 @@ fn finish(
         report.predictions = Some(classes.iter().map(|&c| names[c as usize].clone()).collect());
     }
     if let Some(file) = &args.output {
-        match ends_in(file, "parquet") {
-            true => write_parquet(file, report.item, content, names, classes, probabilities)?,
-            false => write_csv(file, report.item, content, names, classes, probabilities)?,
+        if ends_in(file, "parquet") {
+            write_parquet(file, report.item, content, names, classes, probabilities)?;
+        } else {
+            write_csv(file, report.item, content, names, classes, probabilities)?;
         }
         report.output = Some(file.display().to_string());
     }
@@ -421,13 +423,13 @@ fn write_parquet(
     probabilities: &DenseMatrix<f32>,
 ) -> anyhow::Result<()> {
     let items = (0..classes.len()).map(|i| name_of(content, i)).collect();
-    let said = classes
+    let predicted = classes
         .iter()
         .map(|&class| names[class as usize].clone())
         .collect();
     let mut columns = vec![
         (item.to_string(), Column::Text(items)),
-        ("class".to_string(), Column::Text(said)),
+        ("class".to_string(), Column::Text(predicted)),
     ];
     for (c, name) in names.iter().enumerate() {
         let of_class = (0..classes.len())
@@ -486,26 +488,22 @@ impl Report for PredictReport {
             output::count(self.items as u64)
         );
         match (self.test_accuracy, self.accuracy) {
-            (Some(test), _) => {
-                line += &format!(", {test:.2} % right of those held out for testing")
-            }
+            (Some(test), _) => line += &format!(", test accuracy {test:.2} %"),
             (None, Some(accuracy)) => {
                 line += &format!(
-                    ", {accuracy:.2} % right of all labelled ones; the model was trained on {} and none of these is known to be held out",
+                    ", accuracy {accuracy:.2} % on all labelled {items} (the model was trained on {}; no test {items} are known)",
                     self.trained_on
                 );
             }
-            (None, None) => line += ", none with a known label",
+            (None, None) => line += ", no labels",
         }
         if let (Some(plain), Some(inference)) = (self.plain_test_accuracy, &self.inference) {
-            line += &format!("; with {inference}, {plain:.2} % without");
+            line += &format!(" with {inference}, {plain:.2} % without");
         }
         let mut text = line + "\n";
         if !self.unknown_classes.is_empty() {
             let names = self.unknown_classes.join(", ");
-            text += &format!(
-                "classes that the model does not know, always counted as wrong: {names}\n"
-            );
+            text += &format!("classes outside the model, counted as errors: {names}\n");
         }
         if let (Some(balanced), Some(f1)) = (self.balanced_accuracy, self.macro_f1) {
             let area = self
@@ -519,7 +517,7 @@ impl Report for PredictReport {
             .map(ByClass::text)
             .filter(|table| !table.is_empty())
         {
-            text += &format!("\nof these, class by class\n{table}\nall predictions\n");
+            text += &format!("\nscores by class\n{table}\nall predictions\n");
         }
         let mut table = output::table(&["class", &format!(">{items}")]);
         for ClassCount { class, items } in &self.class_counts {
@@ -537,7 +535,7 @@ impl Report for PredictReport {
             text += &format!("\nclasses and probabilities are in {file}\n");
         }
         if let Some(Embeddings { file, width }) = &self.embeddings {
-            text += &format!("\nrepresentations of {width} numbers each are in {file}\n");
+            text += &format!("\nembeddings of width {width} are in {file}\n");
         }
         text
     }

@@ -69,15 +69,15 @@ pub struct TableProgress {
 
 /// Reads the results, judges the claims, and writes the page.
 pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
-    let shelf = ResultStore::read(&args.results)?;
+    let store = ResultStore::read(&args.results)?;
     let reports = tables::all()
         .iter()
-        .map(|table| shelf.report(table))
+        .map(|table| store.report(table))
         .collect::<Result<Vec<_>, _>>()?;
     let studies = PublishedStudy::read_all(&args.results)?;
     let drawings = Drawing::read_all(&args.results)?;
-    let (stale_tables, stale_cells) = shelf.stale();
-    if shelf.is_empty() {
+    let (stale_tables, stale_cells) = store.stale();
+    if store.is_empty() {
         let what = format!(
             "{} has no figures of any table; gnarl reproduce … --results {0} writes them",
             args.results.display()
@@ -89,7 +89,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
         let page = std::fs::read_to_string(file).map_err(|e| Error::io(file, e))?;
         Ok((
             file.clone(),
-            filled(file, &page, &reports, &studies, &shelf)?,
+            filled(file, &page, &reports, &studies, &store)?,
         ))
     };
     let pages = args
@@ -98,7 +98,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
         .map(fill)
         .collect::<anyhow::Result<Vec<_>>>()?;
     let claims: Vec<VerdictReport> = CLAIMS.iter().map(|claim| claim.judge(&reports)).collect();
-    let left = shelf.left()?;
+    let left = store.left()?;
     output::write_whole(
         &args.out,
         page(&claims, &reports, &drawings, &studies, &left, stale_cells),
@@ -179,7 +179,7 @@ impl Report for ReportReport {
         };
         output::render(&table)
             + &format!(
-                "\nthe thesis' claims: {}\nours: {}\n",
+                "\npublished claims: {}\nours: {}\n",
                 counts(ClaimSource::Thesis),
                 counts(ClaimSource::Ours)
             )
@@ -201,7 +201,7 @@ impl ReportReport {
         match self.stale_cells {
             0 => String::new(),
             count => format!(
-                "{count} cells in {} tables were made by other numerics than this gnarl's and count for nothing\n",
+                "{count} cells in {} tables were computed by another version of the numerics and are not counted\n",
                 self.stale_tables
             ),
         }
@@ -217,15 +217,12 @@ fn markdown(
 ) -> String {
     let mut text = String::from(
         "# What holds\n\nMade by `gnarl report --markdown docs/results.md` from the figures in `results/`; a test makes it again and compares. \
-         *Ours* is the mean over datasets of the difference run by run, with its standard error, *thesis* the same difference in the thesis' own \
-         figures. The rule of the verdicts: [reproduce.md](reproduce.md). What was not run is said so, and counts for nothing.\n",
+         *Ours* is the mean over datasets of the difference paired by run, with its standard error; *thesis* is the same difference in the published \
+         figures. [reproduce.md](reproduce.md) has the rule of the verdicts. Cells that were not run are marked and not counted.\n",
     );
     for (whose, title) in [
-        (ClaimSource::Thesis, "The thesis' claims"),
-        (
-            ClaimSource::Ours,
-            "What gnarl offers instead, by the same rule",
-        ),
+        (ClaimSource::Thesis, "Published claims"),
+        (ClaimSource::Ours, "Alternatives in gnarl, by the same rule"),
     ] {
         text += &format!(
             "\n## {title}\n\n| ch. | claim | ours | thesis | datasets | verdict |\n| --- | --- | ---: | ---: | ---: | --- |\n"
@@ -287,8 +284,8 @@ fn markdown(
     text
 }
 
-const NOT_RUN: &str = "Cells, each once however many tables show it, and what they would take one after another on one machine like those that ran the others: judged by \
-                       cells of the same kind, most by those on graphs of about the same size, so a guess where only small graphs were timed.";
+const NOT_RUN: &str = "Cells, each counted once, and their estimated time one after another on one machine. The estimate is from cells of the same kind, mostly on \
+                       graphs of about the same size; it is rough where only small graphs were timed.";
 
 fn hours(left: &Left) -> String {
     left.seconds
@@ -313,7 +310,7 @@ fn page(
     stale: usize,
 ) -> String {
     let mut body = String::from(
-        "<p>Five methods of one thesis, run again: every claim with a verdict by one rule, then every table with our figures, the thesis' and the \
+        "<p>Five methods of one thesis, reproduced: every claim with a verdict by one rule, then every table with our figures, the published figures and the \
          difference.</p>\n",
     );
     let run: usize = reports.iter().map(|report| report.cells_stored).sum();
@@ -333,16 +330,13 @@ fn page(
     body += &format!("<div class=\"tile\"><b>{run}</b>of {all} cells run</div>\n</div>\n");
     if stale > 0 {
         body += &format!(
-            "<p>{stale} cells were made by other numerics than this gnarl's and count for nothing.</p>\n"
+            "<p>{stale} cells were computed by another version of the numerics and are not counted.</p>\n"
         );
     }
     body += RULE;
     for (whose, title) in [
-        (ClaimSource::Thesis, "The thesis' claims"),
-        (
-            ClaimSource::Ours,
-            "What gnarl offers instead, by the same rule",
-        ),
+        (ClaimSource::Thesis, "Published claims"),
+        (ClaimSource::Ours, "Alternatives in gnarl, by the same rule"),
     ] {
         let id = if whose == ClaimSource::Thesis {
             " id=\"claims\""
@@ -406,7 +400,7 @@ fn figures_section(drawings: &[Drawing]) -> String {
 /// Builds the section with the studies that pages of the docs quote.
 fn studies_section(studies: &BTreeMap<String, PublishedStudy>) -> String {
     let mut html = String::from(
-        "<h2 id=\"studies\">Studies beside the tables</h2>\n<p>What pages of the docs quote, as commands printed it.</p>\n",
+        "<h2 id=\"studies\">Further studies</h2>\n<p>Results that pages of the docs quote, as commands printed them.</p>\n",
     );
     for (name, study) in studies {
         let row = |cells: &[String], tag: &str| {
@@ -661,10 +655,10 @@ fn dots(runs: &[f64]) -> String {
 
 /// Decision rule of the verdicts, as the page states it.
 const RULE: &str = "<details class=\"rule\"><summary>The rule</summary>\n\
-<p>A claim says that one row of a table is above another. <i>Ours</i> is the mean over datasets of the difference run by run, on the same splits and seeds, with its \
-standard error; <i>thesis</i> is the same difference in the thesis' own figures. A claim <b>holds</b> where ours is above zero (or the loss that the claim allows) \
-by more than two standard errors; it holds, but <b>smaller</b>, where ours is also clearly below half of the thesis'. It <b>does not hold</b> where ours is clearly not \
-above zero, or is not clearly above zero and clearly below half of what the thesis has. A dataset that a claim compares in several places counts once. All else <b>cannot be told</b>. The rule is the same for the thesis' methods and for ours.</p></details>\n";
+<p>A claim says that one row of a table is above another. <i>Ours</i> is the mean over datasets of the difference paired by run, on the same splits and seeds, with its \
+standard error; <i>thesis</i> is the same difference in the published figures. A claim <b>holds</b> if ours is above zero (or the loss that the claim allows) \
+by more than two standard errors; it holds, but <b>smaller</b>, if ours is also clearly below half of the published difference. It <b>does not hold</b> if ours is clearly not \
+above zero, or is not clearly above zero and clearly below half of the published difference. A dataset that a claim compares in several places counts once. In all other cases it <b>cannot be told</b>. The rule is the same for published methods and for ours.</p></details>\n";
 
 /// Styles that only this page has.
 const STYLE: &str = "\
@@ -686,12 +680,12 @@ mod tests {
 
     #[test]
     fn a_page_has_every_claim_and_every_table_and_nothing_from_outside() {
-        let shelf = ResultStore::default();
+        let store = ResultStore::default();
         let reports: Vec<TableReport> = tables::all()
             .iter()
-            .map(|table| shelf.report(table).unwrap())
+            .map(|table| store.report(table).unwrap())
             .collect();
-        let left = shelf.left().unwrap();
+        let left = store.left().unwrap();
         assert_eq!(
             left.iter()
                 .find(|of| of.dataset == "cora")

@@ -31,7 +31,7 @@ pub fn filled(
     page: &str,
     reports: &[TableReport],
     studies: &BTreeMap<String, PublishedStudy>,
-    shelf: &ResultStore,
+    store: &ResultStore,
 ) -> Result<String> {
     let line_end = if page.contains("\r\n") { "\r\n" } else { "\n" };
     let mut made: Vec<String> = Vec::new();
@@ -40,7 +40,7 @@ pub fn filled(
     while let Some((at, line)) = lines.next() {
         made.push(line.to_string());
         in_code ^= line.trim_start().starts_with("```");
-        let Some(asked) = line
+        let Some(request) = line
             .strip_prefix(START)
             .and_then(|rest| rest.strip_suffix(" -->"))
         else {
@@ -62,8 +62,8 @@ pub fn filled(
             )));
         }
         blocks += 1;
-        let block = Block::of(asked)
-            .and_then(|block| block.table(reports, studies, shelf))
+        let block = Block::of(request)
+            .and_then(|block| block.table(reports, studies, store))
             .map_err(faulty)?;
         made.push(String::new());
         made.extend(block.lines().map(str::to_string));
@@ -94,8 +94,8 @@ struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    fn of(asked: &'a str) -> std::result::Result<Self, String> {
-        let mut parts = asked.split(';').map(str::trim);
+    fn of(request: &'a str) -> std::result::Result<Self, String> {
+        let mut parts = request.split(';').map(str::trim);
         let mut block = Self {
             table: parts.next().unwrap_or(""),
             dataset: None,
@@ -113,7 +113,7 @@ impl<'a> Block<'a> {
                     block.columns = list(columns)
                 }
                 Some(("in" | "rows" | "columns", _)) => {
-                    return Err(format!("{part:?} is said a second time"));
+                    return Err(format!("{part:?} is given twice"));
                 }
                 _ => return Err(format!("{part:?} is none of in, rows and columns")),
             }
@@ -125,14 +125,14 @@ impl<'a> Block<'a> {
         &self,
         reports: &[TableReport],
         studies: &BTreeMap<String, PublishedStudy>,
-        shelf: &ResultStore,
+        store: &ResultStore,
     ) -> std::result::Result<String, String> {
         if let Some(study) = studies.get(self.table) {
             return self.of_study(study);
         }
         match reports.iter().find(|report| report.table == self.table) {
-            Some(report) if shelf.is_stale(report.table) => Err(format!(
-                "the figures of {} were made by other numerics than this gnarl's: run it again",
+            Some(report) if store.is_stale(report.table) => Err(format!(
+                "the figures of {} were computed by another version of the numerics: run it again",
                 self.table
             )),
             Some(report) => self.of_table(report),
@@ -150,7 +150,7 @@ impl<'a> Block<'a> {
     fn of_study(&self, study: &PublishedStudy) -> std::result::Result<String, String> {
         if self.dataset.is_some() {
             return Err(format!(
-                "{} is a study, which is of no one dataset: leave out in",
+                "{} is a study, which has no single dataset: leave out in",
                 self.table
             ));
         }
@@ -158,13 +158,11 @@ impl<'a> Block<'a> {
             let found = study.columns.iter().position(|column| column == name);
             found.ok_or_else(|| format!("{} has no column {name}", self.table))
         };
-        let columns: Vec<usize> = match self.columns.is_empty() {
-            true => (0..study.columns.len()).collect(),
-            false => self
-                .columns
-                .iter()
-                .map(place)
-                .collect::<std::result::Result<_, _>>()?,
+        let columns: Vec<usize> = if self.columns.is_empty() {
+            (0..study.columns.len()).collect()
+        } else {
+            let named = self.columns.iter().map(place);
+            named.collect::<std::result::Result<_, _>>()?
         };
         let row = |name: &&str| {
             let found = study
@@ -173,13 +171,11 @@ impl<'a> Block<'a> {
                 .find(|row| row.first().is_some_and(|cell| cell == name));
             found.ok_or_else(|| format!("{} has no row {name:?}", self.table))
         };
-        let rows: Vec<&Vec<String>> = match self.rows.is_empty() {
-            true => study.rows.iter().collect(),
-            false => self
-                .rows
-                .iter()
-                .map(row)
-                .collect::<std::result::Result<_, _>>()?,
+        let rows: Vec<&Vec<String>> = if self.rows.is_empty() {
+            study.rows.iter().collect()
+        } else {
+            let named = self.rows.iter().map(row);
+            named.collect::<std::result::Result<_, _>>()?
         };
         let line = |cells: Vec<&str>| {
             format!(
@@ -331,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_study_is_shown_whole_or_in_part() {
-        let block = |asked: &str| fill(&format!("<!-- results {asked} -->\n{END}\n"), &[]);
+        let block = |request: &str| fill(&format!("<!-- results {request} -->\n{END}\n"), &[]);
         let whole = "\n| switched on | clean | why |\n| --- | ---: | --- |\n| plain | 81.1 ± 0.7 | as it is |\n| cgso | - | |\n| a\\|b | - | c\\|d |\n\n";
         assert!(
             block("axes").unwrap().contains(whole),
@@ -364,29 +360,29 @@ mod tests {
                 .unwrap()
                 .starts_with("```\n<!-- results no-such -->\n```\n")
         );
-        for (asked, why) in [
-            ("axes; in Cora", "is a study, which is of no one dataset"),
-            ("axes; rows cgso; rows plain", "is said a second time"),
+        for (request, why) in [
+            ("axes; in Cora", "is a study, which has no single dataset"),
+            ("axes; rows cgso; rows plain", "is given twice"),
             ("axis", "did you mean axes"),
         ] {
-            let e = block(asked).unwrap_err().to_string();
+            let e = block(request).unwrap_err().to_string();
             assert!(e.contains(why), "{e}");
         }
-        for (asked, why) in [
+        for (request, why) in [
             ("axes; rows gin", "axes has no row \"gin\""),
             ("axes; columns b", "axes has no column b"),
         ] {
-            assert!(block(asked).unwrap_err().to_string().contains(why));
+            assert!(block(request).unwrap_err().to_string().contains(why));
         }
     }
 
     #[test]
-    fn blocks_are_made_anew_and_the_rest_stays() {
-        let asked = "<!-- results tab:gin_feature_attacks; in Cora; rows GIN | GIORN; columns clean | psi 1.0 -->";
-        let page = format!("above\n{asked}\nold\n{END}\nbelow\n");
+    fn blocks_are_generated_again_and_the_rest_stays() {
+        let request = "<!-- results tab:gin_feature_attacks; in Cora; rows GIN | GIORN; columns clean | psi 1.0 -->";
+        let page = format!("above\n{request}\nold\n{END}\nbelow\n");
         let made = fill(&page, &reports()).unwrap();
         assert!(
-            made.starts_with(&format!("above\n{asked}\n\n| | clean | psi 1.0 |\n")),
+            made.starts_with(&format!("above\n{request}\n\n| | clean | psi 1.0 |\n")),
             "{made}"
         );
         assert!(
@@ -408,14 +404,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_said_with_its_line() {
-        let refused = |asked: &str, end: &str| {
-            fill(&format!("a\n<!-- results {asked} -->\n{end}\n"), &reports())
-                .unwrap_err()
-                .to_string()
+    fn a_missing_row_is_refused_with_its_line() {
+        let refused = |request: &str, end: &str| {
+            fill(
+                &format!("a\n<!-- results {request} -->\n{end}\n"),
+                &reports(),
+            )
+            .unwrap_err()
+            .to_string()
         };
         let table = "tab:gin_feature_attacks";
-        for (asked, why) in [
+        for (request, why) in [
             (
                 "tab:none; rows a; columns b".to_string(),
                 "page.md, line 2: unknown table or study 'tab:none'",
@@ -432,9 +431,9 @@ mod tests {
             (format!("{table}; row a"), "\"row a\" is none of"),
         ] {
             assert!(
-                refused(&asked, END).contains(why),
+                refused(&request, END).contains(why),
                 "{}",
-                refused(&asked, END)
+                refused(&request, END)
             );
         }
         assert!(refused(&format!("{table}; rows a; columns b"), "").contains("has no end"));

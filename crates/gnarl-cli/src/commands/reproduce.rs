@@ -13,8 +13,7 @@ use gnarl_thesis::report::{
     CellReport, Difference, Pair, Part, Report as TableReport, RowReport, Status, Thesis,
     recipe_name,
 };
-use gnarl_thesis::table::NODES;
-use gnarl_thesis::work::Work;
+use gnarl_thesis::work::{NODES, Work};
 use gnarl_thesis::{
     Progress, RunnerCallbacks, Settings, Shard, narrowed, reproduce_all, tables, with_stored,
 };
@@ -203,41 +202,16 @@ pub struct Reproduced {
 
 /// Runs missing cells, writes the files, and returns the report.
 pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceReport> {
-    let asked = args.tables.join(",");
-    if asked.eq_ignore_ascii_case("list") {
+    let names = args.tables.join(",");
+    if names.eq_ignore_ascii_case("list") {
         return Ok(ReproduceReport::List { tables: list() });
     }
-    let chosen = tables::select(&asked)?;
-    let is_one = args.tables.len() == 1 && tables::find(&asked).is_ok();
-    if let (true, [table]) = (is_one, &chosen[..])
-        && !table.is_trained()
-        && (args.runs.is_some() || args.recipe.is_some())
-    {
-        let what = format!(
-            "{} trains nothing: --runs and --recipe do not apply",
-            table.name
-        );
-        return Err(Error::argument("reproduce", what).into());
+    let chosen = tables::select(&names)?;
+    let is_one = args.tables.len() == 1 && tables::find(&names).is_ok();
+    if let (true, [table]) = (is_one, &chosen[..]) {
+        args.check(table)?;
     }
-    let data_dir = gnarl_data::data_dir(global.data_dir.as_deref());
-    let settings = Settings {
-        runs: args.runs.unwrap_or(if args.quick {
-            Settings::QUICK_RUNS
-        } else {
-            Settings::RUNS
-        }),
-        seed: global.seed,
-        recipes: match args.recipe {
-            None => vec![Recipe::Thesis],
-            Some(Recipes::One(recipe)) => vec![recipe],
-            Some(Recipes::Both) => vec![Recipe::Thesis, Recipe::Default],
-        },
-        columns: args.columns.clone(),
-        rows: args.rows.clone(),
-        shard: args.shard,
-        results: args.results.clone(),
-        ..Settings::new(data_dir, args.out.clone())
-    };
+    let settings = args.settings(global);
     // Several tables: a table without the requested rows or columns is left out. One table: that is
     // an error.
     let is_narrowed = !is_one && (settings.rows.is_some() || !settings.columns.is_empty());
@@ -248,32 +222,15 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
     };
     let planned = gnarl_thesis::dry_run(&chosen, &settings)?;
     if args.dry_run {
-        let Progress {
-            done,
-            total,
-            stale,
-            seconds_left,
-            ..
-        } = planned;
-        return Ok(ReproduceReport::Plan(Planned {
-            tables: chosen.len(),
-            cells: total,
-            done,
-            stale,
-            seconds_left,
-        }));
+        return Ok(ReproduceReport::Plan(Planned::new(chosen.len(), &planned)));
     }
-    let bar = progress::cells(&asked);
-    let tell = |p: &Progress| progress::show_cells(&bar, p);
     let start = std::time::Instant::now();
-    let reports = reproduce_all(
-        &chosen,
-        &settings,
-        &RunnerCallbacks {
-            on_cell: &tell,
-            stop: interrupt::flag(),
-        },
-    )?;
+    let bar = progress::cells(&names);
+    let callbacks = RunnerCallbacks {
+        on_cell: &|done| progress::show_cells(&bar, done),
+        stop: interrupt::flag(),
+    };
+    let reports = reproduce_all(&chosen, &settings, &callbacks)?;
     bar.finish_and_clear();
     let mut shown = Vec::new();
     for (table, report) in chosen.iter().zip(reports) {
@@ -292,6 +249,55 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
         seconds: start.elapsed().as_secs_f64(),
         out: args.out.display().to_string(),
     })))
+}
+
+impl ReproduceArgs {
+    /// Fails if options of trainings were given for a table without any.
+    fn check(&self, table: &gnarl_thesis::Table) -> gnarl_graph::Result<()> {
+        if !table.is_trained() && (self.runs.is_some() || self.recipe.is_some()) {
+            let what = format!(
+                "{} trains nothing: --runs and --recipe do not apply; leave them out",
+                table.name
+            );
+            return Err(Error::argument("reproduce", what));
+        }
+        Ok(())
+    }
+
+    fn settings(&self, global: &Global) -> Settings {
+        let data_dir = gnarl_data::data_dir(global.data_dir.as_deref());
+        let default_runs = if self.quick {
+            Settings::QUICK_RUNS
+        } else {
+            Settings::RUNS
+        };
+        Settings {
+            runs: self.runs.unwrap_or(default_runs),
+            seed: global.seed,
+            recipes: match self.recipe {
+                None => vec![Recipe::Thesis],
+                Some(Recipes::One(recipe)) => vec![recipe],
+                Some(Recipes::Both) => vec![Recipe::Thesis, Recipe::Default],
+            },
+            columns: self.columns.clone(),
+            rows: self.rows.clone(),
+            shard: self.shard,
+            results: self.results.clone(),
+            ..Settings::new(data_dir, self.out.clone())
+        }
+    }
+}
+
+impl Planned {
+    fn new(tables: usize, progress: &Progress) -> Self {
+        Self {
+            tables,
+            cells: progress.total,
+            done: progress.done,
+            stale: progress.stale,
+            seconds_left: progress.seconds_left,
+        }
+    }
 }
 
 /// Writes the files of a table and returns the part of it to show.
@@ -385,7 +391,7 @@ impl Planned {
                 ", about {} with these threads",
                 indicatif::HumanDuration(std::time::Duration::from_secs_f64(seconds.min(1e9)))
             ),
-            None => ", and none was timed yet to judge how long they take".to_string(),
+            None => ", time unknown: no cell was timed yet".to_string(),
         };
         let stale = if self.stale > 0 {
             format!(" ({} with other numerics)", self.stale)
@@ -425,11 +431,11 @@ impl Several {
             text += &format!("failed: {failure}\n");
         }
         text += &format!(
-            "{} cells, shared ones once; seconds are those of cells, whenever they were run\n",
+            "{} cells, each counted once; seconds are those of cells, over all runs of the command\n",
             self.cells
         );
         if self.interrupted {
-            text += "interrupted: what is done is stored; the same command continues\n";
+            text += "interrupted: finished cells are stored; the same command continues\n";
         }
         text + &format!("written: {}\n", self.out)
     }
@@ -515,7 +521,7 @@ impl Reproduced {
         match (recipe, self.report.runs) {
             (Some(recipe), Some(runs)) => {
                 let quick = if self.quick {
-                    ", quick: fewer than the thesis' 10"
+                    ", quick: fewer than the published 10"
                 } else {
                     ""
                 };
@@ -534,11 +540,11 @@ impl Reproduced {
     fn legend(&self) -> Vec<String> {
         let report = &self.report;
         let mut lines = vec![match report.runs {
-            Some(_) => "each cell: ours ± deviation, the thesis', ours minus the thesis' ± standard error; \
-                        * beyond two standard errors"
+            Some(_) => "each cell: ours ± standard deviation, thesis, ours minus thesis ± standard error; \
+                        * marks more than two standard errors"
                 .to_string(),
             None => {
-                "each cell: ours, the thesis', ours minus the thesis'; * beyond the last digit printed there".into()
+                "each cell: ours, thesis, ours minus thesis; * marks more than the last digit printed there".into()
             }
         }];
         let all = || report.rows.iter().flat_map(|row| &row.cells);
@@ -588,59 +594,54 @@ impl Reproduced {
         );
         let mut page = Page::new(report.table).lead(&lead);
         for recipe in report.recipes() {
-            let rows: Vec<_> = report.rows_of(recipe).collect();
-            let id = recipe.map_or("figures", recipe_name);
-            let headers: Vec<&str> = std::iter::once("")
-                .chain(report.columns.iter().copied())
-                .collect();
-            let cells: Vec<(String, Vec<Cell>)> = rows
-                .iter()
-                .map(|row| {
-                    (
-                        row.label.to_string(),
-                        row.cells.iter().map(page_cell).collect(),
-                    )
+            page = page.section(self.recipe_section(recipe)?);
+        }
+        Ok(page.section(self.notes_section()).render()?)
+    }
+
+    /// Builds the section of a recipe: the table, the comparisons with baselines, and the charts.
+    fn recipe_section(&self, recipe: Option<Recipe>) -> anyhow::Result<Section> {
+        let report = &self.report;
+        let id = recipe.map_or("figures", recipe_name);
+        let headers: Vec<&str> = std::iter::once("")
+            .chain(report.columns.iter().copied())
+            .collect();
+        let cells: Vec<(String, Vec<Cell>)> = report
+            .rows_of(recipe)
+            .map(|row| {
+                (
+                    row.label.to_string(),
+                    row.cells.iter().map(page_cell).collect(),
+                )
+            })
+            .collect();
+        let mut section = Section::new(id, &self.caption(recipe)).table(&headers, &cells);
+        let compared = self.compared(recipe);
+        if !compared.is_empty() {
+            section = section.markup(&format!("<h3>Run by run{}</h3>\n", escape(&self.minus())));
+            let cells: Vec<(String, Vec<Cell>)> = compared
+                .into_iter()
+                .map(|(label, row, baseline)| {
+                    let cells = row.cells.iter().map(|cell| paired_cell(cell, baseline));
+                    (label, cells.collect())
                 })
                 .collect();
-            let mut section = Section::new(id, &self.caption(recipe)).table(&headers, &cells);
-            let paired = |cell: &CellReport, baseline: &str| {
-                let lines: Vec<String> = show_pair(cell, baseline)
-                    .iter()
-                    .map(|line| escape(line))
-                    .collect();
-                let difference = cell.minus(baseline).and_then(|pair| pair.paired);
-                Cell {
-                    markup: lines.join("<br>"),
-                    class: difference.map_or("", |d| class(&d, "")),
-                }
-            };
-            let compared = self.compared(recipe);
-            if !compared.is_empty() {
-                section =
-                    section.markup(&format!("<h3>Run by run{}</h3>\n", escape(&self.minus())));
-                let cells_of = |row: &RowReport, baseline| {
-                    row.cells
-                        .iter()
-                        .map(|cell| paired(cell, baseline))
-                        .collect()
-                };
-                let cells: Vec<(String, Vec<Cell>)> = compared
-                    .into_iter()
-                    .map(|(label, row, baseline)| (label, cells_of(row, baseline)))
-                    .collect();
-                section = section.table(&headers, &cells);
-            }
-            for (_, drawing) in self.drawings(recipe) {
-                section = section.markup(&plot::svg(&drawing)?);
-            }
-            let curves = self.curves(recipe);
-            if !curves.is_empty() {
-                section = section
-                    .markup("<h3>Learning curves</h3>\n")
-                    .side_by_side(curves);
-            }
-            page = page.section(section);
+            section = section.table(&headers, &cells);
         }
+        for (_, drawing) in self.drawings(recipe) {
+            section = section.markup(&plot::svg(&drawing)?);
+        }
+        let curves = self.curves(recipe);
+        if !curves.is_empty() {
+            section = section
+                .markup("<h3>Learning curves</h3>\n")
+                .side_by_side(curves);
+        }
+        Ok(section)
+    }
+
+    /// Builds the section with the colours and the legend.
+    fn notes_section(&self) -> Section {
         let key = |class: &str, what: &str| format!("<span class=\"key {class}\">{what}</span> ");
         let mut notes = String::from("<p>");
         notes += &key(
@@ -655,9 +656,7 @@ impl Reproduced {
         for line in self.legend() {
             notes += &format!("<li>{}</li>\n", escape(&line));
         }
-        Ok(page
-            .section(Section::new("notes", "Notes").markup(&(notes + "</ul>\n")))
-            .render()?)
+        Section::new("notes", "Notes").markup(&(notes + "</ul>\n"))
     }
 
     /// Returns the published figures of a table as named drawings; empty for a plain table. All
@@ -883,6 +882,19 @@ fn page_cell(cell: &CellReport) -> Cell {
     }
 }
 
+/// Formats a row minus a baseline as a cell of the page, coloured if it is significant.
+fn paired_cell(cell: &CellReport, baseline: &str) -> Cell {
+    let lines: Vec<String> = show_pair(cell, baseline)
+        .iter()
+        .map(|line| escape(line))
+        .collect();
+    let difference = cell.minus(baseline).and_then(|pair| pair.paired);
+    Cell {
+        markup: lines.join("<br>"),
+        class: difference.map_or("", |d| class(&d, "")),
+    }
+}
+
 /// Formats a row minus a baseline: our difference and, if there is one, the published difference.
 fn show_pair(cell: &CellReport, baseline: &str) -> Vec<String> {
     let pair = cell.minus(baseline);
@@ -914,11 +926,7 @@ fn message(cell: &CellReport) -> &str {
 /// Returns true if the results of a cell are per cents; otherwise they have their own units and any
 /// magnitude.
 fn is_accuracy(cell: &CellReport) -> bool {
-    match &cell.config.work {
-        Work::Property(_) | Work::SetProperty(_) | Work::InferenceTime(_) => false,
-        Work::Graphs(runs) => !runs.more.timed,
-        _ => true,
-    }
+    cell.config.work.is_accuracy()
 }
 
 fn show_mean(mean: f64, std: Option<f64>, is_accuracy: bool) -> String {

@@ -248,7 +248,7 @@ impl SpectrumOutput {
             "",
             ">value",
             ">of the eigenvalues",
-            ">by the thesis' formula",
+            ">by the published formula",
         ]);
         let mut row = |name: &str, cells: [Option<f64>; 3]| {
             table.add_row(std::iter::once(name.to_string()).chain(cells.map(optional)));
@@ -266,7 +266,7 @@ impl SpectrumOutput {
             *deviation_of_eigenvalues,
             moments.and_then(|m| m.thesis_deviation),
         ];
-        row("deviation of M's spectrum", deviations);
+        row("standard deviation of M's spectrum", deviations);
         row(
             "bound on |eigenvalue of M|",
             [Some(bound.value), None, bound.thesis],
@@ -357,7 +357,7 @@ fn inequalities(inequalities: &[Inequality]) -> comfy_table::Table {
         };
         let stated_by = match source {
             Source::Corrected => "gnarl",
-            Source::Thesis => "thesis",
+            Source::Thesis => "published",
         };
         table.add_row([
             *name,
@@ -375,7 +375,7 @@ fn inequalities(inequalities: &[Inequality]) -> comfy_table::Table {
 fn remarks(inequalities: &[Inequality]) -> impl Iterator<Item = String> {
     let mut about: Vec<(&str, Vec<&str>)> = Vec::new();
     for Inequality { name, note, .. } in inequalities.iter().filter(|i| !i.note.is_empty()) {
-        match about.iter_mut().find(|(said, _)| said == note) {
+        match about.iter_mut().find(|(known, _)| known == note) {
             Some((_, names)) => names.push(name),
             None => about.push((note, vec![name])),
         }

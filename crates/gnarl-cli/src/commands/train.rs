@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::augment::{Augment, Copies, Corruption, Samples};
 use gnarl::model::fit::FitOptions;
-use gnarl::model::{Model, TrainingCorruption};
+use gnarl::model::{Model, NetworkOptions, TrainingCorruption};
 use gnarl::study::Accuracy;
 use gnarl::study::summary::as_object;
 use gnarl::study::train::{
@@ -19,7 +19,7 @@ use gnarl_data::Task;
 use gnarl_graph::metrics::paired_difference;
 use gnarl_graph::{Error, Split};
 use gnarl_nn::features::FeatureScaling;
-use gnarl_nn::train::{Callbacks, Journal};
+use gnarl_nn::train::Journal;
 use gnarl_thesis::Recipe;
 use serde::Serialize;
 
@@ -27,10 +27,11 @@ use super::classes::ByClass;
 use super::influence::{Certainty, InfluenceReport};
 use super::model::{ModelArgs, ProtocolName};
 use super::model_page;
+use super::study::{StudyOutput, run_study};
 use crate::global::Global;
-use crate::interrupt::{self, Interrupted};
+use crate::interrupt::Interrupted;
+use crate::options::out_of_range;
 use crate::output::{self, Report, difference, real};
-use crate::progress;
 
 /// Arguments of `gnarl train`.
 #[derive(Debug, Args)]
@@ -43,14 +44,14 @@ pub struct TrainArgs {
     /// [default: 1; for a set of graphs, its folds]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: Option<usize>,
-    /// Write a run's model to this safetensors file: the first run's, or as --save-run says
+    /// Write the model of the run that --save-run selects to this safetensors file
     #[arg(long, value_name = "FILE", group = "kept")]
     pub save: Option<PathBuf>,
     /// Run whose model --save and --page use: the first, or the best on its validation nodes or
     /// graphs [default: first]
     #[arg(long, value_name = "WHICH", requires = "kept")]
     pub save_run: Option<KeepRun>,
-    /// Write a page about a run's model and the graph: the first run's, or as --save-run says
+    /// Write a page about the graph and the model of the run that --save-run selects
     #[arg(long, value_name = "FILE.html", group = "kept")]
     pub page: Option<PathBuf>,
     /// Include every run's learning curve in the JSON
@@ -88,10 +89,8 @@ impl CheckpointArgs {
             return Ok(None);
         };
         let every = Duration::try_from_secs_f64(60.0 * self.checkpoint_every).map_err(|_| {
-            Error::argument(
-                "--checkpoint-every",
-                "give a number of minutes of at least 0",
-            )
+            let range = "a number of minutes >= 0";
+            out_of_range("--checkpoint-every", range, self.checkpoint_every)
         })?;
         Ok(Some(Journal::open(
             folder,
@@ -145,7 +144,7 @@ impl StudyArgs {
         ];
         if let (Task::Node, Some((option, _))) = (task, of_sets.iter().find(|(_, given)| *given)) {
             let what = format!(
-                "belongs to sets of graphs, and {data} is one graph; `gnarl data list` names those of task graph"
+                "belongs to sets of graphs, and {data} is one graph; `gnarl data list` shows the datasets of task graph"
             );
             return Err(Error::argument(*option, what));
         }
@@ -170,10 +169,8 @@ impl StudyArgs {
         if let (Some(rare), Some(others)) = (self.rare, self.per_class)
             && rare >= others
         {
-            return Err(Error::argument(
-                "--rare",
-                format!("{rare} items are not fewer than --per-class {others}"),
-            ));
+            let range = format!("less than --per-class {others}");
+            return Err(out_of_range("--rare", range, rare));
         }
         Ok(())
     }
@@ -265,7 +262,7 @@ pub struct TrainReport {
     /// Feature scaling in words.
     #[serde(skip)]
     scalings: String,
-    /// Number of runs that selected a free head, in words; `None` if it was not selected.
+    /// Number of runs that selected an unconstrained head, in words; `None` if it was not selected.
     #[serde(skip)]
     heads: Option<String>,
     /// Initialisations tried, if each run selected one.
@@ -277,44 +274,15 @@ pub struct TrainReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     saved: Option<String>,
     #[serde(skip)]
-    asked: usize,
+    requested: usize,
 }
 
 fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Output of `--print-spec`.
-#[derive(Debug, Serialize)]
-#[serde(transparent)]
-pub struct SpecReport {
-    model: Model,
-    #[serde(skip)]
-    text: String,
-}
-
-impl SpecReport {
-    /// Builds the spec of a model, with every option that applies filled in.
-    pub fn new(model: &Model, task: Task) -> anyhow::Result<Self> {
-        let model = model.plan(task)?.model;
-        Ok(Self {
-            model,
-            text: model.to_toml()?,
-        })
-    }
-}
-
-impl Report for SpecReport {
-    fn text(&self) -> String {
-        self.text.clone()
-    }
-}
-
-/// Trains and reports, or plans the training.
-pub fn run(
-    global: &Global,
-    args: &TrainArgs,
-) -> anyhow::Result<output::Either<SpecReport, TrainReport>> {
+/// Trains and reports.
+pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<StudyOutput<TrainReport>> {
     let on_sets = args.runs.unwrap_or(usize::MAX);
     let (data, mut benchmark) = args
         .model
@@ -322,7 +290,7 @@ pub fn run(
     let task = benchmark.content.task();
     let model = args.model.model(&data.name, task)?;
     if args.model.print_spec {
-        return Ok(output::Either::Left(SpecReport::new(&model, task)?));
+        return StudyOutput::spec(&model, task);
     }
     args.study.check(&model, task, &data.name)?;
     if args.page.is_some() {
@@ -348,25 +316,20 @@ pub fn run(
         keep_run: args.save_run.unwrap_or(KeepRun::First),
         ..TrainStudy::new(model)
     };
-    train(args, &study, &benchmark).map(output::Either::Right)
+    train(args, &study, &benchmark).map(StudyOutput::Report)
 }
 
 fn train(args: &TrainArgs, study: &TrainStudy, on: &Benchmark) -> anyhow::Result<TrainReport> {
     let task = on.content.task();
-    let bar = progress::steps(
-        &format!("{} on {}", study.model.backbone, on.name),
-        study.epochs(on)?,
-    );
-    let journal = args.checkpoints.journal(study, on)?;
-    let on_epoch = |_: usize, _: &_| bar.inc(1);
-    let result = study.run(
-        on,
-        &Callbacks::new(&on_epoch, interrupt::flag()).with_journal(journal.as_ref()),
-    )?;
-    bar.finish_and_clear();
-    let asked = result.runs.len() + result.unfinished;
+    let label = format!("{} on {}", study.model.backbone, on.name);
+    let result = run_study(&label, study.epochs(on)?, |progress| {
+        let journal = args.checkpoints.journal(study, on)?;
+        let callbacks = progress.training.with_journal(journal.as_ref());
+        Ok(study.run(on, &callbacks)?)
+    })?;
+    let requested = result.runs.len() + result.unfinished;
     if result.runs.is_empty() {
-        return Err(Interrupted { finished: 0, asked }.into());
+        return Err(Interrupted::before_first(requested).into());
     }
     if let (Some(file), Some(kept)) = (&args.save, &result.kept) {
         kept.save(file)?;
@@ -374,7 +337,7 @@ fn train(args: &TrainArgs, study: &TrainStudy, on: &Benchmark) -> anyhow::Result
     if let (Some(file), Some(kept)) = (&args.page, &result.kept) {
         model_page::write(file, &on.name, &on.content, kept, None, study.seed)?;
     }
-    report(args, study, on, task, result, asked)
+    report(args, study, on, task, result, requested)
 }
 
 fn report(
@@ -383,7 +346,7 @@ fn report(
     on: &Benchmark,
     task: Task,
     result: TrainResult,
-    asked: usize,
+    requested: usize,
 ) -> anyhow::Result<TrainReport> {
     let plan = study.model.plan(task)?;
     let title = format!("{} on {}", study.model.backbone, on.name);
@@ -452,7 +415,7 @@ fn report(
             .map(|file| file.display().to_string())
             .collect(),
         saved,
-        asked,
+        requested,
     })
 }
 
@@ -480,7 +443,7 @@ fn scalings(result: &TrainResult) -> String {
     }
 }
 
-/// Describes the selection of a head, as in `chosen in 3 of 10 runs`.
+/// Describes the selection of a head, as in `selected in 3 of 10 runs`.
 fn heads(result: &TrainResult) -> Option<String> {
     let chosen: Vec<bool> = result
         .runs
@@ -488,7 +451,7 @@ fn heads(result: &TrainResult) -> Option<String> {
         .filter_map(|run| run.chose_head)
         .collect();
     let count = chosen.iter().filter(|head| **head).count();
-    (!chosen.is_empty()).then(|| format!("chosen in {count} of {} runs", chosen.len()))
+    (!chosen.is_empty()).then(|| format!("selected in {count} of {} runs", chosen.len()))
 }
 
 /// Formats one run for the JSON, with its curves if requested.
@@ -512,14 +475,29 @@ fn text_of(accuracy: &Option<Accuracy>) -> String {
         .map_or_else(|| "-".to_string(), Accuracy::text)
 }
 
+/// Row of the printed table: a name and its value.
+type TableRow = (&'static str, String);
+
 impl TrainReport {
-    fn rows(&self) -> Vec<(&'static str, String)> {
-        let Config {
-            model,
-            folds,
-            inits,
-            ..
-        } = &self.config;
+    /// Returns the rows of the printed table.
+    fn rows(&self) -> Vec<TableRow> {
+        let mut rows = self.score_rows();
+        rows.extend(self.training_rows());
+        rows.extend(self.model_rows());
+        rows.push(("epoch time", format!("{} ms", real(self.epoch_ms))));
+        rows.push(("total time", format!("{} s", real(self.seconds))));
+        rows.extend(self.saved.clone().map(|file| ("saved", file)));
+        if self.interrupted {
+            let (finished, requested) = (self.runs.len(), self.requested);
+            rows.push((
+                "interrupted",
+                format!("yes: {finished} of {requested} runs were finished and count"),
+            ));
+        }
+        rows
+    }
+
+    fn score_rows(&self) -> Vec<TableRow> {
         let mut rows = vec![
             ("test accuracy", text_of(&self.test_accuracy)),
             ("validation accuracy", text_of(&self.val_accuracy)),
@@ -534,45 +512,59 @@ impl TrainReport {
             let all = [balanced_accuracy, macro_f1, roc_auc].map(text_of);
             rows.push(("balanced accuracy, macro F1, ROC AUC", all.join(", ")));
         }
-        match (folds, inits) {
-            (Some(folds), Some(inits)) => rows.push((
+        rows
+    }
+
+    /// Returns the rows about runs and training data.
+    fn training_rows(&self) -> Vec<TableRow> {
+        let config = &self.config;
+        let mut rows = vec![match (config.folds, config.inits) {
+            (Some(folds), Some(inits)) => (
                 "folds, initialisations of each",
                 format!("{folds}, {inits}"),
-            )),
-            _ => rows.push(("runs", self.runs.len().to_string())),
-        }
-        if let Some(count) = self.config.per_class {
-            let rare = self.config.rare.map_or(String::new(), |rare| {
+            ),
+            _ => ("runs", self.runs.len().to_string()),
+        }];
+        if let Some(count) = config.per_class {
+            let rare = config.rare.map_or(String::new(), |rare| {
                 format!(", {rare} of one class in turn")
             });
-            let items = if folds.is_some() {
+            let name = if config.folds.is_some() {
                 "training graphs"
             } else {
                 "training nodes"
             };
-            rows.push((items, format!("at most {count} of each class{rare}")));
+            rows.push((name, format!("at most {count} of each class{rare}")));
         }
         if let Some(TrainingCorruption {
             edges,
             keep_degrees,
-        }) = &self.config.corruption
+        }) = &config.corruption
         {
             let degrees = if *keep_degrees {
                 "; degree features of the graphs before it"
             } else {
                 ""
             };
+            let share = real(100.0 * edges.share);
             rows.push((
                 "corrupted",
-                format!(
-                    "{} % of the training graphs' edges{degrees}",
-                    real(100.0 * edges.share)
-                ),
+                format!("{share} % of the training graphs' edges{degrees}"),
             ));
         }
         rows.push(("features", self.scalings.clone()));
-        rows.extend(self.heads.clone().map(|heads| ("free head", heads)));
-        rows.push(("operator", model.operator.to_string()));
+        rows.extend(
+            self.heads
+                .clone()
+                .map(|heads| ("unconstrained head", heads)),
+        );
+        rows
+    }
+
+    /// Returns the rows about the axes that are switched on, and the shape of the network.
+    fn model_rows(&self) -> Vec<TableRow> {
+        let model = &self.config.model;
+        let mut rows = vec![("operator", model.operator.to_string())];
         for (axis, choice, plain) in [
             ("depth", model.depth.name(), model.depth.exits().is_none()),
             (
@@ -594,53 +586,23 @@ impl TrainReport {
         if !model.augment.is_nothing() {
             rows.push(("data", self.data_axis()));
         }
-        let shape = [model.network.hidden, model.network.layers]
-            .into_iter()
-            .flatten()
-            .map(|n| n.to_string());
-        let shape: Vec<String> = shape
-            .chain(model.network.dropout.map(|rate| rate.to_string()))
-            .collect();
-        let names: Vec<&str> = [
-            model.network.hidden.map(|_| "hidden"),
-            model.network.layers.map(|_| "layers"),
-            model.network.dropout.map(|_| "dropout"),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        if !shape.is_empty() {
-            rows.push((
-                NAMES
-                    .iter()
-                    .find(|known| **known == names.join(", "))
-                    .copied()
-                    .unwrap_or("shape"),
-                shape.join(", "),
-            ));
-        }
+        rows.extend(shape_row(&model.network));
         if let (Some(readout), Some(rate)) = (model.network.readout, model.network.head_dropout) {
             rows.push((
                 "readout, dropout before the head",
                 format!("{readout}, {rate}"),
             ));
         }
-        rows.push(("epoch", format!("{} ms", real(self.epoch_ms))));
-        rows.push(("all", format!("{} s", real(self.seconds))));
-        if let Some(file) = &self.saved {
-            rows.push(("saved", file.clone()));
-        }
-        if self.interrupted {
-            rows.push((
-                "interrupted",
-                format!(
-                    "yes: {} of {} runs were finished and count",
-                    self.runs.len(),
-                    self.asked
-                ),
-            ));
-        }
         rows
+    }
+
+    /// Returns the plural of what is classified.
+    fn items(&self) -> &'static str {
+        if self.config.folds.is_some() {
+            "graphs"
+        } else {
+            "nodes"
+        }
     }
 
     /// Describes the augmentation of the training data.
@@ -668,11 +630,11 @@ impl TrainReport {
             }
             (_, Some((_, copies))) => {
                 let how = match (copies, self.config.folds) {
-                    (Copies::Fixed, _) => "one copy of each training graph, beside them",
+                    (Copies::Fixed, _) => "one copy of each training graph, added to them",
                     (Copies::EachEpoch, Some(_)) => {
-                        "new copies in every epoch, in the place of the training graphs"
+                        "new copies in every epoch, in place of the training graphs"
                     }
-                    (Copies::EachEpoch, None) => "drawn anew in every epoch",
+                    (Copies::EachEpoch, None) => "sampled in every epoch",
                 };
                 let mut settings = augment.listed().settings.iter();
                 let stored = serde_json::to_value(augment).unwrap_or_default();
@@ -687,16 +649,25 @@ impl TrainReport {
     }
 }
 
-/// Possible names of the row with a network's shape.
-const NAMES: [&str; 7] = [
-    "hidden, layers, dropout",
-    "hidden, layers",
-    "hidden, dropout",
-    "layers, dropout",
-    "hidden",
-    "layers",
-    "dropout",
-];
+/// Returns the row with the width, the depth and the dropout of a network, as far as it has them.
+fn shape_row(network: &NetworkOptions) -> Option<TableRow> {
+    let name = match (network.hidden, network.layers, network.dropout) {
+        (Some(_), Some(_), Some(_)) => "hidden, layers, dropout",
+        (Some(_), Some(_), None) => "hidden, layers",
+        (Some(_), None, Some(_)) => "hidden, dropout",
+        (None, Some(_), Some(_)) => "layers, dropout",
+        (Some(_), None, None) => "hidden",
+        (None, Some(_), None) => "layers",
+        (None, None, Some(_)) => "dropout",
+        (None, None, None) => return None,
+    };
+    let counts = [network.hidden, network.layers].into_iter().flatten();
+    let values: Vec<String> = counts
+        .map(|count| count.to_string())
+        .chain(network.dropout.map(|rate| rate.to_string()))
+        .collect();
+    Some((name, values.join(", ")))
+}
 
 impl Report for TrainReport {
     fn text(&self) -> String {
@@ -712,28 +683,21 @@ impl Report for TrainReport {
             .map(ByClass::text)
             .filter(|table| !table.is_empty())
         {
-            text += &format!("\ntest items of all runs, class by class\n{table}");
+            text += &format!("\ntest {} of all runs, by class\n{table}", self.items());
         }
         if let Some(inference) = &self.inference {
             text += &format!(
-                "\nwith {} {} against {} plainly: {}\n",
+                "\ntest accuracy with {} {}, with a plain forward pass {}, difference {}\n",
                 self.config.model.inference,
                 text_of(&self.test_accuracy),
                 inference.plain_test_accuracy.text(),
                 difference(&inference.minus_plain)
             );
-            text += &output::untrusted(inference.fallback_runs, self.runs.len())
+            text += &output::assumption_test(inference.fallback_runs, self.runs.len())
                 .map_or(String::new(), |s| s + "\n");
         }
         if let Some(depth) = &self.depth {
-            text += &depth_text(
-                depth,
-                if self.config.folds.is_some() {
-                    "graphs"
-                } else {
-                    "nodes"
-                },
-            );
+            text += &depth_text(depth, self.items());
         }
         if let Some(report) = &self.augmentation {
             text += &augmentation_text(
@@ -752,14 +716,7 @@ impl Report for TrainReport {
     }
 
     fn complaint(self) -> Option<anyhow::Error> {
-        let finished = self.runs.len();
-        self.interrupted.then(|| {
-            Interrupted {
-                finished,
-                asked: self.asked,
-            }
-            .into()
-        })
+        Interrupted::complaint(self.interrupted, self.runs.len(), self.requested)
     }
 }
 
@@ -856,12 +813,14 @@ fn augmentation_text(report: &AugmentationReport, name: &str, with: &Option<Accu
     table.add_rows(rows);
     let mut text = format!("\n{}", output::render(&table));
     if let Some(LatentDistance {
-        sampled, original, ..
+        sampled: drawn,
+        original,
+        ..
     }) = &report.latent_distance
     {
-        let (drawn, original) = (real(sampled.mean), real(original.mean));
+        let (sampled, original) = (real(drawn.mean), real(original.mean));
         text += &format!(
-            "mean distance of a drawn vector to those of its class {drawn}, among those {original}\n"
+            "mean distance of a sampled vector to the original vectors of its class {sampled}, among original vectors {original}\n"
         );
     }
     text
@@ -882,7 +841,7 @@ fn learned_text(parameters: &[(String, Accuracy)], tried: &[InitialisationReport
         let mut table = output::table(&[
             "initialisation tried",
             ">validation accuracy",
-            ">runs that chose it",
+            ">runs that selected it",
         ]);
         for InitialisationReport {
             init,

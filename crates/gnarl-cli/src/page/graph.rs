@@ -301,7 +301,7 @@ impl GraphData {
 /// Channels from the results of studies.
 impl GraphData {
     /// Adds the predictions of a model with their confidence.
-    pub fn add_answers(&mut self, title: &str, portrait: &Portrait) {
+    pub fn add_predictions(&mut self, title: &str, portrait: &Portrait) {
         let predicted = self.of_shown(&portrait.predicted);
         let values: Vec<i64> = predicted.iter().map(|&class| i64::from(class)).collect();
         self.class_channel("predicted", title, &values, self.classes.clone());
@@ -317,7 +317,7 @@ impl GraphData {
     /// Adds the predictions of every exit, and the exit taken; nothing for a model of fixed depth.
     pub fn add_exits(&mut self, title: &str, portrait: &Portrait) {
         let Some(exits) = &portrait.exits else { return };
-        let names: Vec<String> = (0..exits.num_exits).map(rounds).collect();
+        let names: Vec<String> = (0..exits.num_exits).map(propagation_steps).collect();
         let taken = self.of_shown(&exits.taken);
         let values: Vec<i64> = taken.iter().map(|&exit| exit as i64).collect();
         self.class_channel("exit", title, &values, names.clone());
@@ -350,7 +350,7 @@ impl GraphData {
             .into_iter()
             .map(|m| Some(rounded(m)))
             .collect();
-        let about = "how much likelier the answer is than the next, from 0 to 1";
+        let about = "probability of the predicted class minus that of the second, from 0 to 1";
         self.number_channel("margin", "margin", about, margin, None);
     }
 
@@ -362,7 +362,7 @@ impl GraphData {
         self.number_channel(
             "pagerank",
             "PageRank",
-            "1 is the mean; many walks pass where it is large",
+            "as a multiple of the mean",
             values,
             None,
         );
@@ -437,9 +437,9 @@ impl GraphData {
     }
 }
 
-/// Formats the depth of an exit, as in `after 2 rounds`.
-pub fn rounds(exit: usize) -> String {
-    format!("after {exit} round{}", if exit == 1 { "" } else { "s" })
+/// Formats the depth of an exit, as in `after 2 steps`.
+pub fn propagation_steps(exit: usize) -> String {
+    format!("after {exit} step{}", if exit == 1 { "" } else { "s" })
 }
 
 pub fn whole_percent(share: f32) -> u8 {
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_large_graph_a_sample_is_drawn_and_said() {
+    fn a_large_graph_is_sampled() {
         let graph = gnarl_graph::generate::path(MOST_NODES + 10).unwrap();
         let data = GraphData::new("path", "node", &graph, 3).unwrap();
         let sample = data.sample.unwrap();

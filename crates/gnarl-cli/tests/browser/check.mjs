@@ -168,7 +168,7 @@ async function live(url) {
   await edge.press('Enter');
   console.log(`explore, and an edge: ${await until('a flip', text => text.startsWith('2 changes'))}`);
   await page.getByRole('button', { name: 'Undo all' }).press('Enter');
-  await until('undoing', text => text.startsWith('0 changes, 0 answers turned'));
+  await until('undoing', text => text.startsWith('0 changes, 0 predictions changed'));
   expect(await weights.evaluate(select => select.selectedIndex) === 0, 'explore: undoing leaves the weights');
   await page.evaluate(axe);
   const serious = await page.evaluate(async () => (await globalThis.axe.run(document)).violations.filter(v => ['serious', 'critical'].includes(v.impact)).map(v => v.id));

@@ -26,7 +26,7 @@ impl Drop for Running {
 
 impl Running {
     /// Starts `gnarl explore` in a folder, with or without `--json`.
-    pub fn new(folder: &Path, args: &[&str], answers: usize) -> Self {
+    pub fn new(folder: &Path, args: &[&str], requests: usize) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gnarl"));
         command
             .current_dir(folder)
@@ -34,7 +34,7 @@ impl Running {
             .arg("explore")
             .args(args);
         let mut child = command
-            .args(["--answers", &answers.to_string()])
+            .args(["--max-requests", &requests.to_string()])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

@@ -9,7 +9,7 @@ use gnarl_graph::names::listed;
 
 use super::bodies::*;
 use super::config::NetworkSetting;
-use super::entry::{Architecture, Capability, FirstAggregation, UsualOperator};
+use super::entry::{Architecture, Capability, DefaultOperator, FirstAggregation};
 use super::*;
 
 /// Stores a network in a report by name only.
@@ -96,7 +96,9 @@ impl Backbone {
         if entry.fixed_operator.is_none() {
             all = all.with(Capability::LearnableOperator);
         }
-        if uses_edges && uses_values && matches!(entry.usual_operator, UsualOperator::Classical(_))
+        if uses_edges
+            && uses_values
+            && matches!(entry.default_operator, DefaultOperator::Classical(_))
         {
             all = all.with(Capability::AnyOperator);
         }
@@ -146,8 +148,8 @@ impl Backbone {
     }
 
     /// Returns the operator of its paper.
-    pub fn usual_operator(&self) -> UsualOperator {
-        self.entry().usual_operator
+    pub fn default_operator(&self) -> DefaultOperator {
+        self.entry().default_operator
     }
 
     /// Returns the reason why it cannot learn its operator; `None` if it can.
@@ -170,7 +172,7 @@ impl Backbone {
     pub fn refuse(&self, setting: NetworkSetting) -> Error {
         let takers = Self::names_of(|other| other.takes(setting));
         let why = format!("belongs to {takers}, and the model is {self}");
-        Error::setting(setting.name(), why)
+        Error::unsupported(setting.name(), why)
     }
 
     /// Returns the smallest number of layers.

@@ -30,7 +30,7 @@ const SPREAD: f64 = 0.1;
 impl Gain {
     /// Adds a factor of one.
     pub fn new(params: &mut Params, name: &str) -> Result<Self> {
-        let rng = &mut stream(0, "a constant draws nothing", 0);
+        let rng = &mut stream(0, "a constant needs no random numbers", 0);
         let logarithm = params.add(
             name.to_string(),
             &[1],
@@ -63,8 +63,8 @@ impl Gain {
     /// each node or graph as the initial scores of an unconstrained network do. Constant scores
     /// leave it as it is.
     pub fn start(&self, params: &Params, scores: &Tensor) -> Result<()> {
-        let around = scores.broadcast_sub(&scores.mean_keepdim(1)?)?;
-        let spread = f64::from(around.sqr()?.mean_all()?.to_scalar::<f32>()?).sqrt();
+        let centred = scores.broadcast_sub(&scores.mean_keepdim(1)?)?;
+        let spread = f64::from(centred.sqr()?.mean_all()?.to_scalar::<f32>()?).sqrt();
         if spread > 0.0 && spread.is_finite() {
             let logarithm = &params.get(self.logarithm).var;
             logarithm.set(&(logarithm.as_tensor() + (SPREAD / spread).ln())?)?;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::bodies::stack;
 use super::body::Body;
 use super::config::NetworkSetting as S;
-use super::entry::{Architecture, Capability, Entry, Layered, Place, Plan, UsualOperator};
+use super::entry::{Architecture, Capability, DefaultOperator, Entry, Layered, Place, Plan};
 use super::gat::AttentionSettings;
 use super::init::Init;
 use super::layer::Layer;
@@ -38,7 +38,7 @@ pub struct GatV2 {
 impl Architecture for GatV2 {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::SelfLoopPattern,
+            default_operator: DefaultOperator::SelfLoopPattern,
             ..stack::entry(&[
                 S::Hidden,
                 S::Layers,

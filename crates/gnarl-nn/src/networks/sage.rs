@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::bodies::stack;
 use super::body::Body;
 use super::config::NetworkSetting as S;
-use super::entry::{Architecture, Capability, Entry, Layered, Place, Plan, UsualOperator};
+use super::entry::{Architecture, Capability, DefaultOperator, Entry, Layered, Place, Plan};
 use super::layer::{Layer, propagate_linear};
 use super::linear::{Input, Linear};
 use super::params::{ParamId, Params, Pass};
@@ -24,7 +24,7 @@ pub struct Sage {}
 impl Architecture for Sage {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::MEAN,
+            default_operator: DefaultOperator::MEAN,
             ..stack::entry(&[
                 S::Hidden,
                 S::Layers,

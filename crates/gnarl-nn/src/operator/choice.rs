@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Centralities, Cgso, CgsoOperator, Initialisation};
 use crate::networks::layer::{classical, symmetric_normalised, two_hop_operator};
-use crate::networks::{Backbone, LearnableOperator, Propagation, UsualOperator};
+use crate::networks::{Backbone, DefaultOperator, LearnableOperator, Propagation};
 use gnarl_graph::Result;
 use gnarl_tensor::{Operator, Pattern};
 
@@ -241,21 +241,23 @@ pub fn propagation_of_union(
         OperatorChoice::Classical(kind) => classical(graph, kind)?,
         OperatorChoice::Cgso(config) => {
             if let Some(why) = backbone.fixed_operator() {
-                return Err(Error::argument(task, format!("{backbone} {why}")));
+                return Err(Error::unsupported(task, format!("{backbone} {why}")));
             }
             let cgso = CgsoOperator::of_union(graph, parts, config)?;
             let started = cgso.started()?;
             learnable = Some(Arc::new(cgso));
             started
         }
-        OperatorChoice::Usual => match backbone.usual_operator() {
-            UsualOperator::Classical(kind) => classical(graph, kind)?,
-            UsualOperator::SelfLoopPattern => {
+        OperatorChoice::Usual => match backbone.default_operator() {
+            DefaultOperator::Classical(kind) => classical(graph, kind)?,
+            DefaultOperator::SelfLoopPattern => {
                 // A_hat has exactly the entries of A + I.
                 let a_hat = ClassicalOperator::NormalisedAdjacency.matrix(graph)?;
                 Operator::from_pattern(Arc::new(Pattern::of(&a_hat)))
             }
-            UsualOperator::SymmetricNormalised => Operator::constant(&symmetric_normalised(graph)?),
+            DefaultOperator::SymmetricNormalised => {
+                Operator::constant(&symmetric_normalised(graph)?)
+            }
         },
     };
     let two_hop = (backbone.is(Backbone::H2GCN))
@@ -265,7 +267,7 @@ pub fn propagation_of_union(
         operator,
         two_hop,
         learnable,
-        rounds: Vec::new(),
+        layer_operators: Vec::new(),
     })
 }
 

@@ -34,7 +34,7 @@ gnarl_graph::choices! {
 /// Constraint on weight matrices.
 pub trait Constraint {
     /// Computes the weight that a forward pass uses.
-    fn seen(&self, weight: &Tensor) -> Result<Tensor> {
+    fn parametrize(&self, weight: &Tensor) -> Result<Tensor> {
         Ok(weight.clone())
     }
 
@@ -74,8 +74,8 @@ impl WeightsChoice {
 
     /// The weight that a forward pass uses.
     #[doc(hidden)]
-    pub fn seen(&self, weight: &Tensor) -> Result<Tensor> {
-        self.method().seen(weight)
+    pub fn parametrize(&self, weight: &Tensor) -> Result<Tensor> {
+        self.method().parametrize(weight)
     }
 
     /// The value of a weight after an update; `None` if it stays as it is.

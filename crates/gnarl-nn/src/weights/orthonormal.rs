@@ -57,7 +57,7 @@ pub struct Orthonormal {
 }
 
 impl Constraint for Orthonormal {
-    fn seen(&self, weight: &Tensor) -> Result<Tensor> {
+    fn parametrize(&self, weight: &Tensor) -> Result<Tensor> {
         orthonormal(weight, *self)
     }
 

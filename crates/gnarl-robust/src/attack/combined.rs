@@ -84,8 +84,10 @@ impl Method for Combined {
     ) -> Result<(Graph, Option<Vec<Flip>>)> {
         // Checked before the search, which takes long.
         if input.graph.features().is_none() {
-            return Err(refused(
-                "combined puts noise on features, and the graph has none; attack its edges alone, by mettack",
+            return Err(Error::missing(
+                "attack",
+                "combined puts noise on features, and the graph has none",
+                "attack its edges alone, by mettack",
             ));
         }
         if input.graph.weights().is_some() {
@@ -113,7 +115,7 @@ impl Method for Combined {
     }
 
     fn unit(&self) -> &'static str {
-        "share of the edges, rounded down to whole flips; noise on features besides"
+        "share of the edges, rounded down to whole flips; psi bounds the noise on features"
     }
 
     fn needs(&self) -> Set<Requirement> {

@@ -225,12 +225,13 @@ impl<'a> AttackInput<'a> {
 
     /// Returns the targets, for an attack that must have some.
     pub(super) fn some_targets<A: Choice>(&self) -> Result<&'a [(u32, u32)]> {
-        match self.targets.is_empty() {
-            true => Err(refused(format!(
+        if self.targets.is_empty() {
+            Err(refused(format!(
                 "{} needs labelled target nodes, and there are none",
                 A::NAME
-            ))),
-            false => Ok(self.targets),
+            )))
+        } else {
+            Ok(self.targets)
         }
     }
 }
@@ -319,5 +320,5 @@ pub(super) fn without_gradients() -> String {
 }
 
 pub(super) fn refused(what: impl Into<String>) -> Error {
-    Error::argument("attack", what)
+    Error::unsupported("attack", what)
 }

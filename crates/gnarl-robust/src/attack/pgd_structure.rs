@@ -162,7 +162,7 @@ mod tests {
     };
 
     #[test]
-    fn it_beats_dice_and_chance() {
+    fn pgd_beats_dice_and_random_flips() {
         let graph = graph(1);
         let flips = graph.num_edges() / 10;
         for backbone in [Backbone::GCN, Backbone::SAGE] {
@@ -193,7 +193,7 @@ mod tests {
         let loss = |model: &WhiteBox, at: &Graph| {
             let (targets, clean) = (targets(&graph), model.scores(&graph).unwrap());
             let objective = Objective::new(Loss::Margin, &targets, clean.data(), clean.num_cols());
-            objective.standing(model.scores(at).unwrap().data()).loss
+            objective.value(model.scores(at).unwrap().data()).loss
         };
         for kind in ClassicalOperator::ALL {
             let model = untrained_with(&graph, Backbone::GCN, OperatorChoice::Classical(kind));

@@ -133,9 +133,9 @@ impl Prbcd {
                 flips,
                 STEP / (1.0 + late as f64).sqrt(),
             );
-            let standing = objective.standing(&search.scores_of(&search.largest(flips))?);
-            if best.as_ref().is_none_or(|(least, _)| standing.beats(least)) {
-                best = Some((standing, search.state()));
+            let value = objective.value(&search.scores_of(&search.largest(flips))?);
+            if best.as_ref().is_none_or(|(least, _)| value.beats(least)) {
+                best = Some((value, search.state()));
             }
             if epoch + 1 < self.epochs {
                 search.exchange(rng)?;

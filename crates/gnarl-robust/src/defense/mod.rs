@@ -91,7 +91,7 @@ mod tests {
     use gnarl_graph::{DenseMatrix, Features};
 
     #[test]
-    fn the_list_says_what_is_stored() {
+    fn the_list_matches_stored_names() {
         gnarl_graph::names::assert_listed(
             Defense::LIST,
             Defense::all().map(|defense| defense.stored()),

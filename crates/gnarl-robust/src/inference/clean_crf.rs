@@ -72,14 +72,14 @@ impl CleanCrf {
             stop_early,
             ..
         } = *self;
-        let usual = if self.target == Some(PerturbationTarget::Structure) {
+        let default_iterations = if self.target == Some(PerturbationTarget::Structure) {
             2
         } else {
             1
         };
         Crf {
             samples,
-            iterations: self.iterations.unwrap_or(usual),
+            iterations: self.iterations.unwrap_or(default_iterations),
             sigma: self.sigma.unwrap_or(SIGMA),
             hard_voting,
             stop_early,

@@ -68,7 +68,7 @@ impl Method for GoodAt {
     fn learn(&self, model: &dyn Classifier, clean: CleanInputs<'_>) -> Result<Option<Prior>> {
         let CleanInputs::Nodes { graph, val, .. } = clean else {
             let what = "good-at needs a prediction for both ends of an edge, and a graph of a set has one prediction";
-            return Err(gnarl_graph::Error::argument("inference", what));
+            return Err(gnarl_graph::Error::unsupported("inference", what));
         };
         let detectors = EdgeDetectors::fit(model, graph, self.detectors)?;
         Ok(Some(Prior::Detectors(if self.check {

@@ -5,8 +5,8 @@ use gnarl_graph::names::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::balls::{
-    FeatureBall, FlipDistribution, Similarity, StructureBall, USUAL_SHARE_ON_SETS, tried_radii,
-    usual_radius,
+    DEFAULT_SHARE_ON_SETS, FeatureBall, FlipDistribution, Similarity, StructureBall,
+    default_radius, tried_radii,
 };
 use super::{Crf, Inference, Input, Method, PerturbationTarget, Prior, SamplingRegion, TUNED};
 
@@ -130,7 +130,7 @@ impl Method for RobustCrf {
     }
 
     fn around<'a>(&self, _: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
-        let radius = self.radius.unwrap_or(usual_radius(self.target()));
+        let radius = self.radius.unwrap_or(default_radius(self.target()));
         Some(match self.target() {
             PerturbationTarget::Features => SamplingRegion::Features(FeatureBall {
                 radius,
@@ -152,7 +152,7 @@ impl Method for RobustCrf {
             self.radius.is_none() && !self.tune && self.target() == PerturbationTarget::Structure;
         is_open.then(|| {
             Self {
-                radius: Some(USUAL_SHARE_ON_SETS),
+                radius: Some(DEFAULT_SHARE_ON_SETS),
                 ..*self
             }
             .into()

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn on_the_way_to_a_renumbered_self_nothing_changes() {
+    fn mixing_with_a_permuted_copy_is_the_identity() {
         let graph = numbered(generate::barabasi_albert(12, 2, 3).unwrap(), false);
         let order: Vec<u32> = (0..12).map(|u| u * 7 % 12).collect();
         let partner = graph.permute(&order).unwrap();
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_mixed_says_why() {
+    fn incompatible_graphs_are_refused() {
         let plain = generate::cycle(4).unwrap();
         let e = between(&plain, &numbered(plain.clone(), true), 0.5, &mut rng(1))
             .unwrap_err()

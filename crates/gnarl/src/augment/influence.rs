@@ -438,7 +438,7 @@ fn norm(a: &[f64]) -> f64 {
 /// largest influence, ascending; of equals the first. Fails for an invalid `share`.
 ///
 /// ```
-/// let best = crate::augment::influence::select(&[0.1, -2.0, 0.7, 0.1], 0.5)?;
+/// let best = gnarl::augment::influence::select(&[0.1, -2.0, 0.7, 0.1], 0.5)?;
 /// assert_eq!(best, [0, 2]);
 /// # Ok::<(), gnarl_graph::Error>(())
 /// ```
@@ -688,7 +688,7 @@ mod tests {
     }
 
     #[test]
-    fn what_helps_is_positive() {
+    fn helpful_items_have_positive_influence() {
         // Two training points; the set is the first of them.
         let train = (DenseMatrix::new(2, 1, vec![1.0, -1.0]).unwrap(), vec![0, 1]);
         let set = (DenseMatrix::new(1, 1, vec![1.0]).unwrap(), vec![0]);

@@ -282,7 +282,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_comes_out_is_a_graph(n in 0usize..30, m in 1usize..30, p in 0.0f64..1.0, s in 0.0f64..=1.0, seed in any::<u64>()) {
+        fn transforms_give_valid_graphs(n in 0usize..30, m in 1usize..30, p in 0.0f64..1.0, s in 0.0f64..=1.0, seed in any::<u64>()) {
             let columns = |g: Graph| {
                 let features = gnarl_graph::DenseMatrix::new(g.num_nodes(), 2, vec![1f32; 2 * g.num_nodes()]).unwrap();
                 g.with_features(gnarl_graph::Features::Dense(features)).unwrap()

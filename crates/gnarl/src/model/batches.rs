@@ -99,10 +99,10 @@ pub fn scores(classifier: &GraphClassifier, batches: &[Batch]) -> Result<Tensor>
 /// dropout or gradient.
 pub fn head_scores(model: &dyn GraphModel, batches: &[Batch]) -> Result<Vec<Tensor>> {
     let weights = model.params().weights()?.detached();
-    let (count, classes) = (model.num_answers(), model.num_classes());
+    let (count, classes) = (model.num_outputs(), model.num_classes());
     let columns = side_by_side(count * classes, batches, |batch| {
         let pass = Pass::evaluation(&weights);
-        Tensor::cat(&model.answers(&model.latent(batch, &pass)?, &pass)?, 1)
+        Tensor::cat(&model.outputs(&model.latent(batch, &pass)?, &pass)?, 1)
     })?;
     let one = |i: usize| {
         if batches.is_empty() {
@@ -363,7 +363,7 @@ impl Graphs<'_> {
         if let Some(mixup) = self.on.mixup {
             return self.mixed_up(mixup, step, latent, &classes, pass);
         }
-        let outputs = self.model.answers(latent, pass)?;
+        let outputs = self.model.outputs(latent, pass)?;
         let mixed = self
             .fresh
             .as_ref()
@@ -393,7 +393,7 @@ impl Graphs<'_> {
             &mut stream(self.seed, "manifold mixup", index),
         )?;
         let (vectors, mixed) = (sampled.mix(latent)?, sampled.mixed_in(classes));
-        summed(&self.model.answers(&vectors, pass)?, |scores| {
+        summed(&self.model.outputs(&vectors, pass)?, |scores| {
             Ok(mixed_cross_entropy(scores, classes, &mixed)?)
         })
     }

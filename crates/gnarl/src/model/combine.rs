@@ -12,7 +12,7 @@ use gnarl_graph::{Error, Result};
 use super::Model;
 use crate::augment::{Augment, Copies};
 use gnarl_nn::depth::{Kind, Scheme};
-use gnarl_nn::networks::{Backbone, Capability, NetworkSetting, UsualOperator};
+use gnarl_nn::networks::{Backbone, Capability, DefaultOperator, NetworkSetting};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_robust::defense::Defense;
 use gnarl_robust::inference::{Inference, PerturbationTarget};
@@ -30,7 +30,7 @@ named! {
         /// All exits, or the only one, are trained together.
         JointExits = "a fixed depth or admp-alm",
         /// The operator is that of the network's paper.
-        UsualOperator = "the operator of the network's paper",
+        DefaultOperator = "the operator of the network's paper",
         /// The operator is learned.
         LearnedOperator = "a learned operator (cgso)",
         /// The training graph keeps its nodes, and changes one edge at a time.
@@ -104,7 +104,7 @@ impl Provided {
             (Condition::FixedDepth, exits.is_none()),
             (Condition::JointExits, is_alm),
             (
-                Condition::UsualOperator,
+                Condition::DefaultOperator,
                 model.operator == OperatorChoice::default(),
             ),
             (Condition::LearnedOperator, model.learns_operator()),
@@ -169,7 +169,7 @@ fn refusal(need: &Need, lacking: Needed, model: &Model, task: Task) -> Error {
             format!("{choice} needs {}, and {is}", condition.name())
         }
     };
-    Error::setting(option, why.trim_start())
+    Error::unsupported(*option, why.trim_start())
 }
 
 /// Returns the current value of the circumstance that a condition describes.
@@ -180,7 +180,7 @@ fn circumstance(condition: Condition, model: &Model, task: Task) -> String {
         }
         Condition::OneGraph | Condition::SetOfGraphs => "this is a set of graphs".into(),
         Condition::FixedDepth | Condition::JointExits => format!("the depth is {}", model.depth),
-        Condition::UsualOperator | Condition::LearnedOperator => {
+        Condition::DefaultOperator | Condition::LearnedOperator => {
             format!("the operator is {}", model.operator)
         }
         Condition::LocalAugmentation | Condition::WholeClasses | Condition::OneTraining => {
@@ -194,7 +194,7 @@ fn circumstance(condition: Condition, model: &Model, task: Task) -> String {
 /// Checks the policy's requirement on a task.
 pub(super) fn check_policy(task: Task, policy: Kind) -> Result<()> {
     match policy.refused_on(task) {
-        Some(why) => Err(Error::setting("policy", format!("{policy} {why}"))),
+        Some(why) => Err(Error::unsupported("policy", format!("{policy} {why}"))),
         None => Ok(()),
     }
 }
@@ -232,9 +232,9 @@ fn of_network(model: &Model) -> Vec<Need> {
 }
 
 fn of_operator(model: &Model) -> Vec<Need> {
-    let usual_operator = model.backbone.usual_operator();
+    let default_operator = model.backbone.default_operator();
     let needs: &[Needed] = match model.operator {
-        OperatorChoice::Classical(kind) if usual_operator == UsualOperator::Classical(kind) => {
+        OperatorChoice::Classical(kind) if default_operator == DefaultOperator::Classical(kind) => {
             &[Of(C::MessagePassing)]
         }
         OperatorChoice::Classical(_) => &[Of(C::MessagePassing), Of(C::EdgeWeights)],
@@ -266,7 +266,7 @@ fn of_defense(model: &Model) -> Vec<Need> {
         needs.extend([
             When(W::OneGraph),
             Of(operator),
-            When(W::UsualOperator),
+            When(W::DefaultOperator),
             When(W::FixedDepth),
         ]);
     }

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_can_hold_or_wait_for_is_refused() {
+    fn memory_and_time_above_the_limit_are_refused() {
         let data = Dataset::load("karate").unwrap();
         let check = |model: Model, fits: f64, passes: f64| {
             plan(model)

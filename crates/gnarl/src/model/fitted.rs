@@ -17,7 +17,7 @@ use gnarl_nn::networks::{Capability, Params};
 use gnarl_nn::operator::RowOperator;
 use gnarl_nn::train::argmax;
 use gnarl_robust::classifier::{Classifier, WhiteBox, to_matrix};
-use gnarl_robust::inference::{CleanInputs, FittedInference, Inference};
+use gnarl_robust::inference::{CleanInputs, FittedInference, Inference, log_probabilities};
 
 pub use super::scaled::{AdaptiveTarget, PreprocessedModel};
 
@@ -166,9 +166,9 @@ impl Fitted {
             let tuned = self
                 .inference
                 .tuned(network, &graph, split.val(), self.seed)?;
-            tuned.answer(network, &graph, self.seed)?
+            tuned.predict(network, &graph, self.seed)?
         } else {
-            self.inference.answer(network, &graph, self.seed)?
+            self.inference.predict(network, &graph, self.seed)?
         };
         Ok(largest_classes(&probabilities))
     }
@@ -433,7 +433,7 @@ impl Fitted {
             }
             (Content::Graph(graph), Learned::Network(_) | Learned::Exits(_)) => {
                 let (network, graph) = (self.learned.classifier(), self.prepared(graph)?);
-                Ok((inference.answer(network, &graph, self.seed)?, None))
+                Ok((inference.predict(network, &graph, self.seed)?, None))
             }
             (Content::Graph(_), Learned::Graphs(_) | Learned::GraphExits(_)) => {
                 refuse("the model classifies graphs of a set, and this is one graph")
@@ -499,7 +499,7 @@ impl Fitted {
         let network = self.learned.classifier();
         let each = prepared
             .par_iter()
-            .map(|graph| inference.answer(network, graph, self.seed))
+            .map(|graph| inference.predict(network, graph, self.seed))
             .collect::<Result<Vec<_>>>()?;
         let rows = each.iter().flat_map(|row| row.data().iter().copied());
         DenseMatrix::new(each.len(), self.classes.len(), rows.collect())
@@ -515,7 +515,7 @@ impl Fitted {
     pub fn exit_predictions(&self, content: &Content) -> Result<Option<ExitPredictions>> {
         match (content, &self.learned) {
             (Content::Graph(graph), Learned::Exits(early)) => {
-                Ok(Some(early.answers(&self.prepared(graph)?)?))
+                Ok(Some(early.predictions(&self.prepared(graph)?)?))
             }
             (Content::Graphs(set), Learned::GraphExits(early)) => Ok(Some(
                 graph_exits::exit_predictions(early, &self.prepared_set(set)?.1)?,
@@ -660,22 +660,12 @@ impl Classifier for Fitted {
 
     /// Returns the logarithms of the class distributions.
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        logarithms(&self.inference.answer(
+        log_probabilities(&self.inference.predict(
             self.learned.classifier(),
             &self.prepared(graph)?,
             self.seed,
         )?)
     }
-}
-
-/// Returns the logarithms of class distributions.
-pub(super) fn logarithms(of: &DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
-    let found = of
-        .data()
-        .iter()
-        .map(|&p| p.max(f32::MIN_POSITIVE).ln())
-        .collect();
-    DenseMatrix::new(of.num_rows(), of.num_cols(), found)
 }
 
 /// Returns the most likely class of each row.

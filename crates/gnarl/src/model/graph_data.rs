@@ -149,8 +149,8 @@ pub struct GraphData {
 #[derive(Debug)]
 struct FirstAggregated {
     /// The operator plus the identity, for layers that add a node's own message once more.
-    with_own: Option<Operator>,
-    /// `with_own`, or otherwise the plain operator, times the features.
+    with_self_loops: Option<Operator>,
+    /// `with_self_loops`, or otherwise the plain operator, times the features.
     aggregated: Operator,
 }
 
@@ -161,12 +161,12 @@ impl FirstAggregated {
         let (Input::Sparse(x), None) = (input, &propagation.learnable) else {
             return None;
         };
-        let with_own = match backbone.first_aggregation() {
+        let with_self_loops = match backbone.first_aggregation() {
             FirstAggregation::None => return None,
             FirstAggregation::Operator => None,
-            FirstAggregation::OperatorWithSelf => Some(propagation.operator.with_own()?),
+            FirstAggregation::OperatorWithSelf => Some(propagation.operator.with_self_loops()?),
         };
-        let operator = with_own.as_ref().unwrap_or(&propagation.operator);
+        let operator = with_self_loops.as_ref().unwrap_or(&propagation.operator);
         // Counted before it is computed: with dense rows of features it could be huge.
         let pattern = operator.pattern();
         let at_most: usize = pattern
@@ -179,31 +179,31 @@ impl FirstAggregated {
         }
         let aggregated = operator.product(x)?;
         Some(Self {
-            with_own,
+            with_self_loops,
             aggregated,
         })
     }
 
     /// Returns the entries of these ranges of nodes.
     fn part(&self, ranges: &[Range<usize>]) -> Result<Self> {
-        let with_own = self
-            .with_own
+        let with_self_loops = self
+            .with_self_loops
             .as_ref()
-            .map(|with_own| with_own.diagonal_blocks(ranges))
+            .map(|with_self_loops| with_self_loops.diagonal_blocks(ranges))
             .transpose()?;
         Ok(Self {
-            with_own,
+            with_self_loops,
             aggregated: self.aggregated.row_ranges(ranges)?,
         })
     }
 
     /// Stores the product in the operator that it belongs to, for these features.
     fn note(self, operator: &Operator, x: &Operator) {
-        match self.with_own {
-            None => operator.note_aggregated(x, self.aggregated),
-            Some(with_own) => {
-                with_own.note_aggregated(x, self.aggregated);
-                operator.note_with_own(with_own);
+        match self.with_self_loops {
+            None => operator.cache_aggregated(x, self.aggregated),
+            Some(with_self_loops) => {
+                with_self_loops.cache_aggregated(x, self.aggregated);
+                operator.cache_with_self_loops(with_self_loops);
             }
         }
     }
@@ -240,9 +240,9 @@ impl GraphData {
         // alone.
         propagation.operator = match &propagation.learnable {
             Some(_) => Operator::from_pattern(propagation.operator.pattern().clone()),
-            None => propagation.operator.symmetry_noted(),
+            None => propagation.operator.with_symmetry_detected(),
         };
-        propagation.two_hop = propagation.two_hop.map(Operator::symmetry_noted);
+        propagation.two_hop = propagation.two_hop.map(Operator::with_symmetry_detected);
         let mut starts = vec![0];
         graphs
             .iter()
@@ -377,7 +377,7 @@ impl GraphData {
             operator,
             two_hop,
             learnable,
-            rounds: Vec::new(),
+            layer_operators: Vec::new(),
         };
         Ok(Batch {
             propagation,

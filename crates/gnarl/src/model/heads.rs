@@ -93,7 +93,7 @@ impl HeadedModel for TrainedClassifier<'_> {
         let Some(classifier) = self.classifier.as_classifier() else {
             let what =
                 "network needs a classifier with one head, and this model has exits; choose head";
-            return Err(gnarl_graph::Error::setting("influence-layers", what));
+            return Err(gnarl_graph::Error::unsupported("influence-layers", what));
         };
         let network = NetworkInfluence::new(
             classifier,

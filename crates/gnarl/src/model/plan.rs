@@ -65,7 +65,7 @@ impl Plan {
     /// only such a study uses.
     pub(super) fn check_options(&self, options: &FitOptions) -> Result<()> {
         if options.corruption.is_some() && self.task == Task::Node {
-            return Err(Error::setting(
+            return Err(Error::unsupported(
                 "corruption",
                 "is of the training graphs of a set, and this is one graph",
             ));
@@ -76,11 +76,11 @@ impl Plan {
             && !options.study_influence
         {
             let why = "belongs to select, which is not set; choose the share of the sampled vectors to keep";
-            return Err(Error::setting("influence-layers", why));
+            return Err(Error::unsupported("influence-layers", why));
         }
         if options.study_influence && self.model.depth.exits().is_some() {
             let why = "the influence of vectors is studied on a classifier of one head; leave the depth fixed";
-            return Err(Error::setting("influence", why));
+            return Err(Error::unsupported("influence", why));
         }
         Ok(())
     }
@@ -103,14 +103,14 @@ impl Plan {
                 "{} samples features, and the graphs have no features of their own; choose structure",
                 self.model.inference
             );
-            return Err(Error::setting("inference-target", why));
+            return Err(Error::unsupported("inference-target", why));
         }
         if !own_features && matches!(self.model.augment, Augment::FeatureMask(_)) {
             let why = format!(
                 "{} masks features, and the graphs have none of their own",
                 self.model.augment
             );
-            return Err(Error::setting("augment", why));
+            return Err(Error::unsupported("augment", why));
         }
         if !self.model.backbone.provides(Capability::MessagePassing)
             && method.transform().is_some()
@@ -121,7 +121,7 @@ impl Plan {
                 "{} would not see the changed edges of {}",
                 self.model.backbone, self.model.augment
             );
-            return Err(Error::setting("augment", why));
+            return Err(Error::unsupported("augment", why));
         }
         Ok(())
     }
@@ -427,7 +427,7 @@ fn check_settings(model: &Model, task: Task) -> Result<()> {
     }
     combine::check(model, task)?;
     if let Some((setting, why)) = model.inference.method().idle() {
-        return Err(Error::setting(setting, why));
+        return Err(Error::unsupported(setting, why));
     }
     if let Some(exits) = model.depth.exits() {
         combine::check_policy(task, exits.policy)?;
@@ -438,7 +438,7 @@ fn check_settings(model: &Model, task: Task) -> Result<()> {
         let (backbone, augment, weights) = (model.backbone, model.augment, model.weights);
         let why =
             format!("{augment} retrains it, and {backbone} with {weights} weights has no other");
-        return Err(Error::setting("head", why));
+        return Err(Error::unsupported("head", why));
     }
     Ok(())
 }

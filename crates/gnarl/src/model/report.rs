@@ -25,7 +25,7 @@ pub struct FitReport {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<Trial>,
     /// Tested limit of the inference, if it tests its own assumption
-    /// ([`FittedInference::trusted`](crate::inference::FittedInference::trusted)).
+    /// ([`FittedInference::tested_limit`](crate::inference::FittedInference::tested_limit)).
     #[serde(rename = "trusted", skip_serializing_if = "Option::is_none")]
     pub tested_limit: Option<f64>,
     /// Report of the fresh head, if the augmentation trained one.
@@ -87,6 +87,12 @@ fn by_name<S: serde::Serializer>(
     s: S,
 ) -> std::result::Result<S::Ok, S::Error> {
     s.collect_map(pairs.iter().map(|(name, value)| (name, value)))
+}
+
+/// Returns the error of a graph without labels to learn from.
+pub(in crate::model) fn no_labels() -> Error {
+    let what = "the graph has no labels to learn from";
+    Error::missing("fit", what, "take a graph with labels")
 }
 
 /// Returns the error of a model that cannot be fitted.

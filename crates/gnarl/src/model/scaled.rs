@@ -2,8 +2,9 @@
 
 use gnarl_graph::{DenseMatrix, Graph, Result};
 
-use super::fitted::{Fitted, logarithms};
+use super::fitted::Fitted;
 use gnarl_robust::classifier::{AttackPath, Classifier, WhiteBox};
+use gnarl_robust::inference::log_probabilities;
 use gnarl_robust::perturb::Pair;
 
 /// A fitted model on graphs with scaled features: with the defence, predictions by a plain forward
@@ -74,11 +75,11 @@ impl Classifier for AdaptiveTarget<'_> {
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
         let fitted = self.plain.fitted;
         let graph = fitted.plan.model.defense.method().preprocessed(graph)?;
-        logarithms(
-            &fitted
-                .inference
-                .answer(fitted.learned.classifier(), &graph, fitted.seed)?,
-        )
+        log_probabilities(&fitted.inference.predict(
+            fitted.learned.classifier(),
+            &graph,
+            fitted.seed,
+        )?)
     }
 
     fn white_box(&self) -> Option<&WhiteBox> {
@@ -93,10 +94,10 @@ impl Classifier for AdaptiveTarget<'_> {
         Some(&self.plain)
     }
 
-    fn would_stay(&self, graph: &Graph, pairs: &[Pair]) -> Result<Option<Vec<bool>>> {
+    fn keeps_edges(&self, graph: &Graph, pairs: &[Pair]) -> Result<Option<Vec<bool>>> {
         self.plain
             .fitted
             .inference
-            .would_stay(&self.plain, graph, pairs)
+            .keeps_edges(&self.plain, graph, pairs)
     }
 }

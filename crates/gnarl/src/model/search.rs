@@ -136,8 +136,8 @@ impl Search<'_> {
             return Ok(());
         }
         let setting = self.setting;
-        let why = "auto needs validation nodes or graphs, and there are none; name a value";
-        Err(GraphError::setting(setting, why))
+        let what = "auto needs validation nodes or graphs, and there are none";
+        Err(GraphError::missing(setting, what, "name a value"))
     }
 
     fn is_better(&self, new: Option<f64>, old: Option<f64>) -> bool {

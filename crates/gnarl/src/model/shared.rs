@@ -16,7 +16,7 @@ use super::fit::FitOptions;
 use super::fitted::{Fitted, TrainedOn};
 use super::graph_data::Inputs;
 use super::learned::Learned;
-use super::report::{FitReport, refused};
+use super::report::{FitReport, no_labels, refused};
 use super::{Model, Plan};
 use gnarl_graph::Result;
 use gnarl_nn::features::{FeatureKind, Scaler};
@@ -24,7 +24,7 @@ use gnarl_nn::networks::{Group, Network};
 use gnarl_nn::operator::RowOperator;
 use gnarl_nn::train::{Batches, SampledProblem, Targets};
 use gnarl_robust::inference::FittedInference;
-use gnarl_tensor::{Adam, AdamSettings, Device, GradStore, Tensor};
+use gnarl_tensor::{Adam, Device, GradStore, Tensor};
 
 /// One worker's copy of a model in training.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl SharedTraining {
             ));
         }
         let Some(labels) = graph.labels() else {
-            return Err(refused("the graph has no labels to learn from"));
+            return Err(no_labels());
         };
         let scaling = plan.scalings(FeatureKind::of([graph].into_iter()))[0];
         let scaler = Scaler::fit(scaling, [graph].into_iter())?;
@@ -88,19 +88,7 @@ impl SharedTraining {
         };
         let batches = Batches::new(&problem, seed)?;
         batches.start(&network)?;
-        let mut adam = Adam::new(AdamSettings::default());
-        for p in network
-            .params()
-            .list()
-            .iter()
-            .filter(|p| p.group != Group::Statistic)
-        {
-            adam.add(
-                &p.var,
-                plan.training.rate(p.group),
-                plan.training.weight_decay,
-            );
-        }
+        let adam = plan.training.optimiser(network.params().list());
         let fingerprint = on.content.fingerprint();
         let start = Instant::now();
         Ok(Self {
@@ -296,7 +284,7 @@ impl SharedTraining {
             return Err(refused("workers train on one graph"));
         };
         let Some(labels) = graph.labels() else {
-            return Err(refused("the graph has no labels to learn from"));
+            return Err(no_labels());
         };
         let seconds = self.start.elapsed().as_secs_f64();
         let report = FitReport {
@@ -427,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shared_is_refused() {
+    fn unsupported_shared_training_is_refused() {
         let on = || {
             gnarl_data::Dataset::load("karate")
                 .unwrap()

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn errors_name_the_line() {
         for (text, what) in [
             ("operator = \"A\"", "missing field `backbone`"),
             ("backbone = \"gnc\"", "did you mean"),

@@ -569,7 +569,11 @@ fn without_test_labels(content: &Content, split: &Split) -> Result<Content> {
 }
 
 fn no_labels() -> GraphError {
-    GraphError::argument("advise", "the graph has no labels to learn from")
+    GraphError::missing(
+        "advise",
+        "the graph has no labels to learn from",
+        "take a graph with labels",
+    )
 }
 
 /// Splits whose test part is held back in turn, with about as many training nodes or graphs as now.
@@ -640,7 +644,7 @@ mod tests {
     }
 
     #[test]
-    fn every_item_is_held_back_once_and_keeps_out_of_its_own_fit() {
+    fn every_item_is_held_out_once() {
         for (train, val, total) in [(10, 60, 60), (60, 40, 100), (80, 10, 90), (5, 5, 10)] {
             let n = train + val + 20;
             let labels = Labels::new((0..n).map(|i| Some(i % 3)).collect(), 3).unwrap();
@@ -710,7 +714,7 @@ mod tests {
     }
 
     #[test]
-    fn what_helps_is_beyond_a_standard_error() {
+    fn recommendations_exceed_a_standard_error() {
         let difference = |mean, standard_error| PairedDifference {
             mean,
             standard_error,

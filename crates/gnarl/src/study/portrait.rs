@@ -278,9 +278,13 @@ pub fn walk_along(
         Part::Feature(..) => None,
     };
     let flips: Vec<(Pair, bool)> = flips.iter().filter_map(|flip| edge(flip.part)).collect();
-    let labels = graph
-        .labels()
-        .ok_or_else(|| Error::argument("walk", "the graph has no labels"))?;
+    let labels = graph.labels().ok_or_else(|| {
+        Error::missing(
+            "walk",
+            "the graph has no labels",
+            "take a graph with labels",
+        )
+    })?;
     let known = fitted.matched(labels);
     let items: Vec<(u32, u32)> = (split.test().iter())
         .filter_map(|&u| Some((u, known[labels.get(u)? as usize]?)))

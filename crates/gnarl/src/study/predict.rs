@@ -115,7 +115,7 @@ impl ClassifierStudy {
             }
             None => FittedInference::default(),
         };
-        let probabilities = fitted_inference.answer(model, &graph, self.seed)?;
+        let probabilities = fitted_inference.predict(model, &graph, self.seed)?;
         let predictions = Predictions {
             classes: classes_of(&probabilities),
             probabilities,
@@ -125,7 +125,7 @@ impl ClassifierStudy {
         let plain_accuracy = if fitted_inference.is_plain() {
             None
         } else {
-            let plain = FittedInference::default().answer(model, &graph, self.seed)?;
+            let plain = FittedInference::default().predict(model, &graph, self.seed)?;
             accuracy(&graph, test, &classes_of(&plain))
         };
         Ok(PredictResult {
@@ -214,7 +214,7 @@ pub fn under(
 ) -> Result<DenseMatrix<f32>> {
     // The network inside allows short cuts; the defence comes first.
     let graph = fitted.model().defense.method().preprocessed(scaled)?;
-    fitted_inference.answer(fitted.network()?, &graph, seed)
+    fitted_inference.predict(fitted.network()?, &graph, seed)
 }
 
 /// A placeholder model for inference rules that need no model while they are fitted.

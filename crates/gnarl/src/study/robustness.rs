@@ -35,7 +35,7 @@ use gnarl_nn::train::Callbacks;
 use gnarl_robust::classifier::{Classifier, WhiteBox};
 use gnarl_robust::inference::{Defended, FittedInference, PerturbationTarget};
 use gnarl_robust::robustness::bounds::{Distance, operator_distance};
-use gnarl_robust::robustness::estimate::{drawn_graph, estimate_watched};
+use gnarl_robust::robustness::estimate::{estimate_watched, sampled_graph};
 use gnarl_robust::robustness::{
     Bound, Bounds, Budget, Estimate, Region, SampleCallbacks, ScoreDistances, Settings, estimate,
 };
@@ -318,7 +318,7 @@ fn bounds_of<'a>(
     is_plain: bool,
     graph: &Graph,
 ) -> Result<(&'a WhiteBox, Bounds)> {
-    let refuse = |what| Err(Error::argument("bounds", what));
+    let refuse = |what: &str| Err(Error::unsupported("bounds", what));
     match (is_plain, model.white_box()) {
         (false, _) => refuse("they hold for a plain forward pass, not for another inference rule"),
         (true, None) => refuse("they hold for plain networks of gnarl, without exits and defences"),
@@ -337,7 +337,7 @@ pub fn measure(
     let is_plain = inference.is_plain();
     let defended = Defended {
         model,
-        reading: inference,
+        inference: inference,
         seed: settings.seed,
     };
     let found = if is_plain {
@@ -445,7 +445,7 @@ impl<'a> Case<'a> {
         }
         let defended = Defended {
             model: &self.attack_target,
-            reading: inference,
+            inference: inference,
             seed: self.fitted.seed(),
         };
         estimate_watched(&defended, graph, settings, watch)
@@ -593,7 +593,7 @@ fn largest_operator_distance(
         if watch.stopped() {
             return Ok(None);
         }
-        match drawn_graph(graph, settings, sample)? {
+        match sampled_graph(graph, settings, sample)? {
             Some(other) => {
                 operator_distance(&clean, &model.propagation(&other)?.operator).map(Some)
             }

@@ -180,10 +180,8 @@ impl TrainStudy {
     pub fn run(&self, on: &Benchmark, watch: &Callbacks<'_>) -> Result<TrainResult> {
         let start = Instant::now();
         if on.splits.is_empty() {
-            return Err(Error::argument(
-                "train",
-                "the data has no split to train on",
-            ));
+            let what = "the data has no split to train on";
+            return Err(Error::missing("train", what, "add one to the folder"));
         }
         if self.num_fits(on) == 0 {
             return Err(Error::argument("train", "0 runs; at least 1 is needed"));
@@ -633,7 +631,11 @@ impl<'a> Evaluator<'a> {
         split: &Split,
     ) -> Result<ExitRun> {
         let Some(labels) = self.on.content.labels() else {
-            return Err(Error::argument("train", "the graph has no labels"));
+            return Err(Error::missing(
+                "train",
+                "the graph has no labels",
+                "take a graph with labels",
+            ));
         };
         let seen = match self.on.content.task() {
             Task::Node => Cow::Borrowed(structure),

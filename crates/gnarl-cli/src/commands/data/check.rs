@@ -95,7 +95,7 @@ fn check(global: &Global, name: &str) -> anyhow::Result<Checked> {
         })?;
     }
     let loaded = load(global, name)?;
-    let (stats, splits) = progress::during(&format!("facts of {}", loaded.name), || {
+    let (stats, splits) = progress::during(&format!("statistics of {}", loaded.name), || {
         Ok::<_, gnarl_graph::Error>(match &loaded.content {
             Content::Graph(graph) => (
                 facts::node_facts(graph, &loaded.report, &loaded.name)?,
@@ -146,7 +146,7 @@ impl Report for CheckReport {
             String::new()
         };
         Some(anyhow::anyhow!(
-            "{first}{more}; the files are not the published ones, get them again"
+            "{first}{more}; the files are not the published ones: delete them and run gnarl data get again"
         ))
     }
 }
@@ -181,7 +181,7 @@ impl Checked {
         }
         if conflicting_weights > 0 {
             text += &format!(
-                "{} repetitions had another weight; the first counts\n",
+                "{} repetitions had another weight; the first was kept\n",
                 count(conflicting_weights)
             );
         }

@@ -61,7 +61,7 @@ impl Report for ConvertReport {
         let mut text = format!("{} written: {}\n", self.data, self.files.join(", "));
         if !self.left_out.is_empty() {
             text += &format!(
-                "left out, since this form has no place for it: {}\n",
+                "left out, since the format cannot hold it: {}\n",
                 self.left_out.join(", ")
             );
         }

@@ -49,7 +49,7 @@ struct File {
     verified: bool,
 }
 
-/// Downloads missing datasets. All names are looked up before anything is fetched; a dataset that
+/// Downloads missing datasets. All names are looked up before anything is downloaded; a dataset that
 /// fails does not stop the others.
 pub fn run(global: &Global, args: &GetArgs) -> anyhow::Result<GetReport> {
     let entries: Vec<&'static Entry> = if args.all {
@@ -104,7 +104,8 @@ fn file(outcome: &Outcome, dir: &Path) -> File {
 
 impl Report for GetReport {
     fn text(&self) -> String {
-        let mut table = output::table(&["name", ">files", ">bytes now", "checksums", "result"]);
+        let mut table =
+            output::table(&["name", ">files", ">bytes downloaded", "checksums", "result"]);
         for Fetched {
             name, files, error, ..
         } in &self.datasets
@@ -114,15 +115,15 @@ impl Report for GetReport {
             let result = if error.is_some() {
                 "failed"
             } else if bytes == 0 {
-                "was there"
+                "present"
             } else {
-                "fetched"
+                "downloaded"
             };
             let cells = [
                 *name,
                 &files.len().to_string(),
                 &count(bytes),
-                &format!("{verified} compared"),
+                &format!("{verified} verified"),
                 result,
             ];
             table.add_row(cells);

@@ -69,7 +69,7 @@ pub struct Imported {
 pub fn run(global: &Global, args: &ImportArgs) -> anyhow::Result<Imported> {
     let start = Instant::now();
     let bar = progress::steps("importing", 100);
-    let mut tell = |what: &str, done: u64, all: u64| {
+    let mut on_progress = |what: &str, done: u64, all: u64| {
         bar.set_message(what.to_string());
         bar.set_position((100 * done).checked_div(all).unwrap_or(0));
     };
@@ -80,7 +80,7 @@ pub fn run(global: &Global, args: &ImportArgs) -> anyhow::Result<Imported> {
         global.seed,
         &args.out,
         &args.options(),
-        &mut tell,
+        &mut on_progress,
     );
     bar.finish_and_clear();
     Ok(Imported {
@@ -112,7 +112,7 @@ impl Report for Imported {
         let dropped = report.dropped;
         if dropped.edges_given > 0 {
             lines.push(format!(
-                "of {} edges given, {} joined a node to itself and {} were there already",
+                "of {} edges, {} self-loops and {} repetitions were dropped",
                 count(dropped.edges_given),
                 count(dropped.self_loops),
                 count(dropped.duplicates)
@@ -121,7 +121,7 @@ impl Report for Imported {
         if dropped.conflicting_weights > 0 {
             let conflicting = count(dropped.conflicting_weights);
             lines.push(format!(
-                "of those, {conflicting} came with another weight; the first was kept"
+                "{conflicting} repetitions had another weight; the first was kept"
             ));
         }
         lines.extend(

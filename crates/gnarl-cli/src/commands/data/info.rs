@@ -124,9 +124,10 @@ impl Report for InfoReport {
             What::BuiltIn(built_in) => built_in.text(),
             What::Own(own) => own.text(),
         };
-        match self.files.is_empty() {
-            true => text,
-            false => format!("{text}\nwritten: {}\n", self.files.join(", ")),
+        if self.files.is_empty() {
+            text
+        } else {
+            format!("{text}\nwritten: {}\n", self.files.join(", "))
         }
     }
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::networks::body::Body;
 use crate::networks::config::NetworkSetting as S;
 use crate::networks::edges::{Edges, TINY};
-use crate::networks::entry::{Architecture, Entry, Plan, UsualOperator};
+use crate::networks::entry::{Architecture, DefaultOperator, Entry, Plan};
 use crate::networks::layer::Propagation;
 use crate::networks::linear::{Input, Linear};
 use crate::networks::params::{ParamId, Params, Pass};
@@ -42,7 +42,7 @@ pub struct ElasticGnn {
 impl Architecture for ElasticGnn {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::ADJACENCY,
+            default_operator: DefaultOperator::ADJACENCY,
             ..Entry::new(&[S::Hidden, S::Dropout, S::InputDropout, S::OrthogonalStart])
         }
     }

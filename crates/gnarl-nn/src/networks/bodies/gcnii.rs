@@ -99,7 +99,7 @@ impl Body for GcniiBody {
         let mut h = dropout(&first, pass.dropout(self.dropout, EMBEDDING_SITE))?;
         let kept = (&first * ALPHA)?;
         for (i, weight) in self.weights.iter().enumerate() {
-            let aggregated = (propagation.round(i).apply(&h)? * (1.0 - ALPHA))?;
+            let aggregated = (propagation.layer(i).apply(&h)? * (1.0 - ALPHA))?;
             let mixed = (&aggregated + first_rows(&kept, aggregated.dims()[0])?)?;
             let beta = (THETA / (i + 1) as f64 + 1.0).ln();
             let mapped = mixed.matmul(&near_identity(pass.weight(*weight), beta)?)?;

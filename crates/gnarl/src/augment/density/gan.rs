@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_collapse_is_told() {
+    fn mode_collapse_is_reported() {
         let layers = vec![Layer {
             weight: vec![0.0; NOISE],
             bias: vec![0.5],

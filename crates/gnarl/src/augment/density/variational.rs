@@ -265,7 +265,7 @@ mod tests {
     use rand_distr::{Distribution, StandardNormal};
 
     #[test]
-    fn what_is_not_needed_is_left_without_weight() {
+    fn unneeded_components_get_no_weight() {
         let rng = &mut stream(1, "variational test", 0);
         let at = |i: usize| [8.0, -8.0][i % 2];
         let data: Vec<f64> = (0..800)

@@ -10,7 +10,7 @@ use super::node::OnGraph;
 use super::{Attempt, Ready, Run, Selection, node, once, refuse_idle_scaling, sampled};
 use crate::model::graph_data::Inputs;
 use crate::model::learned::Learned;
-use crate::model::report::refused;
+use crate::model::report::{no_labels, refused};
 use crate::model::search::{Rule, Search, Trial};
 use crate::model::{Fitted, Plan};
 use gnarl_nn::features::{FeatureKind, FeatureScaling, Scaler};
@@ -47,7 +47,7 @@ impl ReadyGraph {
             return Err(refused("the graph has no nodes"));
         }
         let Some(labels) = graph.labels().cloned() else {
-            return Err(refused("the graph has no labels to learn from"));
+            return Err(no_labels());
         };
         refuse_idle_scaling(asked, std::slice::from_ref(graph))?;
         let graph = plan.model.defense.method().preprocessed(graph)?;
@@ -268,7 +268,7 @@ impl<'a> GraphSearch<'a> {
         let other = others.find_map(|other| other.prepared[candidate].get());
         let input = other.map(|other| &other.input);
         let (backbone, operator) = (plan.network.backbone, plan.model.operator);
-        let mut prepared = Prepared::beside(&on.graph, backbone, operator, input)?;
+        let mut prepared = Prepared::sharing_input(&on.graph, backbone, operator, input)?;
         if let Some(operator_override) = plan.model.defense.method().operator_override() {
             prepared.propagation = operator_override.propagation(&on.graph)?;
         }

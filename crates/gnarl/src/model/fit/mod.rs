@@ -199,7 +199,7 @@ impl Ready {
         Ok(Fitted {
             report: FitReport {
                 trials,
-                tested_limit: inference.trusted(),
+                tested_limit: inference.tested_limit(),
                 interrupted: report.interrupted || run.watch.stopped(),
                 ..report
             },

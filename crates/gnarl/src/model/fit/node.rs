@@ -48,7 +48,7 @@ pub(super) fn fit(
         input: &on.prepared.input,
         labels: on.labels,
         split: on.split,
-        anew: method.transform().map(|_| &changed as EpochSampler<'_>),
+        epoch_sampler: method.transform().map(|_| &changed as EpochSampler<'_>),
         mixing: mixup.map(|_| &mixing as Mixer<'_>),
     };
     match plan.model.depth.exits() {
@@ -86,7 +86,11 @@ fn changed_graph(model: &Model, graph: &Graph, seed: u64, epoch: usize) -> Resul
         }),
         (true, None) => {
             let what = format!("{} changes features, and the graph has none", model.augment);
-            Err(gnarl_graph::Error::setting("augment", what))
+            Err(gnarl_graph::Error::missing(
+                "augment",
+                what,
+                "take a graph with features",
+            ))
         }
         (false, _) => {
             let operator_override = model.defense.method().operator_override();

@@ -8,7 +8,6 @@ use crate::model::Plan;
 use crate::model::batches::Evaluation;
 use crate::model::graph_data::{GraphData, GraphPreparation, Inputs, NodeFeatures};
 use crate::model::options::TrainingCorruption;
-use crate::model::report::refused;
 use gnarl_nn::features::{FeatureScaling, Scaler};
 use gnarl_nn::networks::Capability;
 use gnarl_robust::classifier::Classifier;
@@ -31,7 +30,8 @@ impl SetSource {
     /// Refuses a set without labelled graphs.
     pub(super) fn new(set: &GraphSet, plan: &Plan, options: &FitOptions) -> Result<Self> {
         if set.labels().classes().iter().all(Option::is_none) {
-            return Err(refused("the set has no labelled graphs"));
+            let what = "the set has no labelled graphs";
+            return Err(Error::missing("fit", what, "take a set with labels"));
         }
         let preprocess = |graph: &Graph| plan.model.defense.method().preprocessed(graph);
         let graphs = set
@@ -194,7 +194,7 @@ fn check_corruption(
     let structure_is_seen = node_features.degrees().is_some() && !corruption.keep_degrees;
     if !plan.model.backbone.provides(Capability::MessagePassing) && !structure_is_seen {
         let what = format!("{} would not see the changed edges", plan.model.backbone);
-        return Err(Error::argument("corrupt", what));
+        return Err(Error::unsupported("corrupt", what));
     }
     if corruption.keep_degrees && node_features == NodeFeatures::Own {
         return Err(Error::argument(

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use gnarl_data::Content;
 use gnarl_graph::random::mix;
-use gnarl_graph::{Graph, Labels, Result, Split};
+use gnarl_graph::{Error, Graph, Labels, Result, Split};
 
 use super::evaluation::{AttackAccuracy, predicted_classes};
 use super::refused;
@@ -89,7 +89,8 @@ impl Attacker<'_> {
                 Some(labels_with_predictions(truth, &predicted, self.split)?)
             }
             (LabelKnowledge::Predicted, None) => {
-                return Err(refused("predicted labels need a model that predicts them"));
+                let what = "predicted labels need a model that predicts them";
+                return Err(Error::missing("attack", what, "name a model"));
             }
         };
         let labels = predicted.as_ref().unwrap_or(truth);

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_attacked_is_said_and_the_rest_goes_on() {
+    fn refused_attacks_do_not_end_the_comparison() {
         let prbcd = Prbcd {
             epochs: 4,
             finetune_epochs: 2,

@@ -75,7 +75,7 @@ pub(super) fn evaluate_inference<T: ?Sized>(
     Ok(DefendedRun {
         clean_accuracy,
         attacked_accuracy,
-        tested_limit: given[1].0.fitted_inference().trusted(),
+        tested_limit: given[1].0.fitted_inference().tested_limit(),
         seconds: start.elapsed().as_secs_f64(),
     })
 }

@@ -207,12 +207,12 @@ impl AttackStudy {
         let uses_labels = self.attack.uses_labels();
         if self.labels == LabelKnowledge::Predicted && !uses_labels {
             let what = format!("{} uses no labels; leave --labels out", self.attack);
-            return Err(Error::argument("labels", what));
+            return Err(Error::unsupported("labels", what));
         }
         if self.surrogate.is_some() && !self.uses_model() {
             let with = if uses_labels { " with true labels" } else { "" };
             let what = format!("{}{with} evaluates no model; leave it out", self.attack);
-            return Err(Error::argument("surrogate, transfer", what));
+            return Err(Error::unsupported("surrogate, transfer", what));
         }
         Ok(())
     }

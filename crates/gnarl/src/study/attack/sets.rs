@@ -19,7 +19,7 @@ use super::request::{AttackStudy, LabelKnowledge, Mode};
 use super::targets::labelled;
 use crate::model::Fitted;
 use crate::model::fit::{FitOptions, Ready};
-use gnarl_graph::Result;
+use gnarl_graph::{Error, Result};
 use gnarl_nn::features::FeatureScaling;
 use gnarl_nn::train::Callbacks;
 use gnarl_robust::attack::{Attack, AttackInput, Attacked, Property, Requirement};
@@ -75,7 +75,8 @@ impl SetAttacker<'_> {
                     predicted_classes(model, graph)?[0] as u32
                 }
                 (LabelKnowledge::Predicted, None) => {
-                    return Err(refused("predicted labels need a model that predicts them"));
+                    let what = "predicted labels need a model that predicts them";
+                    return Err(Error::missing("attack", what, "name a model"));
                 }
             };
             let target = [(0, class)];
@@ -121,10 +122,9 @@ impl AttackStudy {
         let start = Instant::now();
         let test = labelled(split.test(), set.labels());
         if test.is_empty() {
-            return Err(refused(&format!(
-                "fold {} has no labelled test graphs to evaluate an attack by",
-                split.name()
-            )));
+            let name = split.name();
+            let what = format!("fold {name} has no labelled test graphs to evaluate an attack by");
+            return Err(Error::missing("attack", what, "name another fold"));
         }
         let clean = ready.fit(split, seed, watch)?;
         let graphs = set

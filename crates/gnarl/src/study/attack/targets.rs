@@ -1,7 +1,7 @@
 //! The attacked predictions with their true classes.
 
 use gnarl_graph::random::stream;
-use gnarl_graph::{DenseMatrix, Graph, Labels, Result, Split};
+use gnarl_graph::{DenseMatrix, Error, Graph, Labels, Result, Split};
 use rand::seq::index::sample;
 
 use super::refused;
@@ -65,10 +65,11 @@ fn named_nodes(nodes: &[u32], labels: &Labels) -> Result<Vec<(u32, u32)>> {
         }
     }
     match labelled(nodes, labels) {
-        targets if targets.is_empty() => Err(refused(&format!(
-            "none of the {} targets has a class to evaluate the attack by; name nodes with a class",
-            nodes.len()
-        ))),
+        targets if targets.is_empty() => {
+            let n = nodes.len();
+            let what = format!("none of the {n} targets has a class to evaluate the attack by");
+            Err(Error::missing("attack", what, "name nodes with a class"))
+        }
         targets => Ok(targets),
     }
 }
@@ -76,10 +77,11 @@ fn named_nodes(nodes: &[u32], labels: &Labels) -> Result<Vec<(u32, u32)>> {
 /// The test nodes with their classes.
 fn test_nodes(split: &Split, labels: &Labels) -> Result<Vec<(u32, u32)>> {
     match labelled(split.test(), labels) {
-        targets if targets.is_empty() => Err(refused(&format!(
-            "split {} has no labelled test nodes to evaluate an attack by",
-            split.name()
-        ))),
+        targets if targets.is_empty() => {
+            let name = split.name();
+            let what = format!("split {name} has no labelled test nodes to evaluate an attack by");
+            Err(Error::missing("attack", what, "name another split"))
+        }
         targets => Ok(targets),
     }
 }
@@ -93,9 +95,13 @@ pub(super) fn labelled(nodes: &[u32], labels: &Labels) -> Vec<(u32, u32)> {
 }
 
 pub(super) fn true_labels(graph: &Graph) -> Result<&Labels> {
-    graph
-        .labels()
-        .ok_or_else(|| refused("the graph has no labels"))
+    graph.labels().ok_or_else(|| {
+        Error::missing(
+            "attack",
+            "the graph has no labels",
+            "take a graph with labels",
+        )
+    })
 }
 
 /// Selects forty targets by the rule of Nettack ([Zügner et al.

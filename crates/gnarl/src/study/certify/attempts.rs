@@ -362,7 +362,7 @@ mod tests {
     /// Sound certificates pass; radii that are enlarged by hand fail, so the attacks can break a
     /// wrong certificate.
     #[test]
-    fn what_is_certified_stands_and_what_is_not_falls() {
+    fn sound_certificates_pass_and_enlarged_radii_fail() {
         let graph = gnarl_graph::generate::csbm(&Default::default(), 0).unwrap();
         let split = graph.splits()[0].clone();
         let content = Content::Graph(graph.clone());

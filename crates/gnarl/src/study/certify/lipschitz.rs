@@ -154,7 +154,7 @@ impl Method for Lipschitz {
             input.threat.target == Target::Features && self.count_flips == Some(true);
         if counts_features && !nodes.fitted.scaler().is_idle() {
             let what = "flips of features are certified as the network takes them; --features as-loaded leaves them as they are";
-            return Err(Error::argument("lipschitz", what));
+            return Err(Error::unsupported("lipschitz", what));
         }
         let known = LipschitzMargins::new(nodes.network()?, &nodes.scaled)?;
         let items = &nodes.items;

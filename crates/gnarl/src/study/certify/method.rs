@@ -132,7 +132,7 @@ pub trait Method {
     /// Certifies graphs of a set; `None` if it was stopped.
     fn on_graphs(&self, graphs: &Graphs<'_>, input: &CertifyInput<'_>) -> Result<Option<Series>> {
         let _ = (graphs, input);
-        Err(Error::argument(
+        Err(Error::unsupported(
             "certify",
             "the certificate does not cover sets of graphs",
         ))
@@ -141,7 +141,7 @@ pub trait Method {
     /// Certifies any classifier; `None` if it was stopped.
     fn on_any(&self, model: &AnyModel<'_>, input: &CertifyInput<'_>) -> Result<Option<Series>> {
         let _ = (model, input);
-        Err(Error::argument(
+        Err(Error::unsupported(
             "certify",
             "the certificate needs a network",
         ))
@@ -204,7 +204,7 @@ impl Certificate {
     pub(super) fn refuse_unused(&self, (name, whose): Unused) -> Error {
         let setting = self.listed().settings.iter().find(|s| s.name == name);
         let flag = setting.map_or(name, |setting| setting.flag);
-        Error::setting(flag, format!("belongs to {whose}"))
+        Error::unsupported(flag, format!("belongs to {whose}"))
     }
 
     /// The reason why it does not cover a model, as `appnp and sgc, not gcn`; `None` if it does.
@@ -222,7 +222,7 @@ impl Certificate {
             other.method().targets().contains(target) && other.unmet(plan).is_none()
         });
         let what = format!("{self} covers {why}; {others} covers this model");
-        Err(Error::argument("method", what))
+        Err(Error::unsupported("method", what))
     }
 
     /// The settings of smoothing.

@@ -266,7 +266,7 @@ impl CertifyStudy {
                 continue;
             }
             if !fits {
-                return Err(Error::argument(
+                return Err(Error::unsupported(
                     option,
                     format!("belongs to {of}{}", names()),
                 ));
@@ -274,7 +274,7 @@ impl CertifyStudy {
             if matches!(on.content, Content::Graphs(_)) {
                 let name = &on.name;
                 let what = format!("attacks the nodes of one graph, and {name} is a set of graphs");
-                return Err(Error::argument(option, what));
+                return Err(Error::unsupported(option, what));
             }
         }
         Ok(())
@@ -407,7 +407,7 @@ pub fn certify(
             "the model classifies {}s, and this is no such data",
             fitted.task()
         );
-        return Err(Error::argument("certify", what));
+        return Err(Error::unsupported("certify", what));
     }
     let threat = ThreatModel { target, task };
     certificate.check_for(threat)?;
@@ -478,7 +478,7 @@ pub fn check_any(certificate: &Certificate) -> gnarl_graph::Result<()> {
     }
     let others = Certificate::names_of(|other| other.method().requires().is_empty());
     let what = format!("{certificate} needs a network of gnarl; {others} covers any model");
-    Err(Error::argument("method", what))
+    Err(Error::unsupported("method", what))
 }
 
 /// A fitted model on data.
@@ -735,7 +735,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_before_training() {
+    fn invalid_settings_are_refused_before_training() {
         let on = small_set();
         let refusal = |study: &CertifyStudy| study.check(&on).unwrap_err().to_string();
         let convex = study(

@@ -33,7 +33,7 @@ pub(super) fn no_network() -> gnarl_graph::Error {
     let what = format!(
         "models with exits or a defence are covered by {covered} alone; the others need a plain network"
     );
-    Error::argument("method", what)
+    Error::unsupported("method", what)
 }
 
 impl<'a> Nodes<'a> {

@@ -153,7 +153,7 @@ impl Request {
             };
             let names = listed(&names);
             let what = format!("belongs to {takers}, and {verb} {names}");
-            Err(Error::setting(setting.flag, what))
+            Err(Error::unsupported(setting.flag, what))
         };
         self.settings.iter().map(one).collect()
     }

@@ -252,7 +252,7 @@ fn with_inference<T>(fitted: &Fitted, f: impl FnOnce(&Smoothed<'_>) -> Result<T>
     let attack_target: PreprocessedModel<'_> = fitted.attack_target();
     let defended = Defended {
         model: &attack_target,
-        reading: fitted.fitted_inference(),
+        inference: fitted.fitted_inference(),
         seed: fitted.seed(),
     };
     let model: &dyn Classifier = if fitted.fitted_inference().is_plain() {

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use gnarl::augment::Gratin;
-use gnarl::model::Model;
+use gnarl::model::{Fitted, Model};
 use gnarl::study::Accuracy;
 use gnarl::study::axes::{AxesStudy, Switched, UnderAttacks, Which};
 use gnarl::study::certify::{
@@ -54,7 +54,7 @@ const EPOCHS: usize = 80;
 /// Last exit of the model with all axes together, which also has a fixed initialisation of the
 /// operator. Six exits, each with an initialisation selected among all, would take minutes.
 const LAST_OF_ALL: usize = 2;
-const START_OF_ALL: Initialisation = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
+const INIT_OF_ALL: Initialisation = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
 /// Noise budget of [GCORN](https://arxiv.org/abs/2404.17947)'s study, and the share of edges that
 /// DICE removes within classes and adds between them.
 const NOISE: f64 = 0.5;
@@ -63,7 +63,7 @@ const FLIPS: f64 = 0.1;
 const WALKED: f64 = 0.05;
 const WALK_STEPS: usize = 24;
 /// Number of propagation steps among which adaptive depth chooses.
-const ROUNDS: usize = 3;
+const STEPS: usize = 3;
 /// Number of parts, for progress.
 const PARTS: usize = 5;
 
@@ -71,23 +71,23 @@ const PARTS: usize = 5;
 const NEXT: [(&str, &str); 5] = [
     (
         "gnarl train --data cora --model gcn --depth admp-st",
-        "one of these rows, with every setting at hand",
+        "train one of these rows, with every setting",
     ),
     (
         "gnarl advise --data cora --runs 2",
-        "which axes are worth switching on, without a look at test labels",
+        "recommend axes, without test labels",
     ),
     (
         "gnarl attack --data cora --model gcn --attack dice",
-        "how many answers an attacker turns",
+        "measure the accuracy under an attack on edges",
     ),
     (
         "gnarl --tour karate",
-        "plain models on 34 members of a club, in two seconds",
+        "train plain models on the karate club (34 nodes)",
     ),
     (
         "gnarl data list",
-        "what else there is, to be fetched with `gnarl data get NAME`",
+        "list all datasets; `gnarl data get NAME` downloads one",
     ),
 ];
 
@@ -179,7 +179,7 @@ struct MutagReport {
     augmentation: AugmentationReport,
 }
 
-/// Reports on standard error which part is running, one line each; silent for `--json` and files.
+/// Reports on standard error which part is running, one line each, if a terminal shows it.
 struct Progress {
     start: Instant,
     part: usize,
@@ -187,6 +187,14 @@ struct Progress {
 }
 
 impl Progress {
+    fn new() -> Self {
+        Self {
+            start: Instant::now(),
+            part: 0,
+            quiet: !progress::is_watched(),
+        }
+    }
+
     fn next(&mut self, what: &str) {
         self.part += 1;
         if !self.quiet {
@@ -197,86 +205,65 @@ impl Progress {
             );
         }
     }
+
+    /// Returns the error of a tour that is stopped in the current part.
+    fn interrupted(&self) -> Interrupted {
+        Interrupted {
+            finished: self.part - 1,
+            requested: PARTS,
+        }
+    }
 }
 
 /// Runs every part, writes the page, and returns the report.
 pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result<AxesTour> {
     check_writable(file)?;
-    let start = Instant::now();
-    let mut told = Progress {
-        start,
-        part: 0,
-        quiet: !progress::is_watched(),
-    };
-    let watch = Callbacks::stopped_by(interrupt::flag());
-    let stopped = |part: usize| Interrupted {
-        finished: part,
-        asked: PARTS,
-    };
-    let with = |model: Model| model.epochs(rough.unwrap_or(EPOCHS));
-    let plain = with(Model::new(Backbone::GCN));
+    let mut progress = Progress::new();
+    let callbacks = Callbacks::stopped_by(interrupt::flag());
+    let with_epochs = |model: Model| model.epochs(rough.unwrap_or(EPOCHS));
+    let plain = with_epochs(Model::new(Backbone::GCN));
 
     let cora = cora(global)?;
-    let graph = cora.content.graph()?;
-    told.next(
+    progress.next(
         "the five axes on Cora, each alone and all together: clean, with noise, with flipped edges",
     );
-    let (found, rows) =
-        axes(plain, &cora, global.seed, &watch).map_err(|e| finished(e, &watch, stopped(0)))?;
+    let (plain_results, rows) = axes(plain, &cora, global.seed, &callbacks)
+        .map_err(|e| finished(e, &callbacks, progress.interrupted()))?;
 
-    told.next("a depth for every paper");
-    let exits = Exits::st(ROUNDS);
-    let study = TrainStudy {
-        runs: RUNS,
-        seed: global.seed,
-        policies: vec![Kind::USUAL],
-        ..TrainStudy::new(plain.depth(exits))
-    };
-    let trained = study.run(&cora, &watch)?;
-    if trained.unfinished > 0 {
-        return Err(stopped(1).into());
-    }
-    let nothing = || anyhow::anyhow!("a model with exits says nothing about them");
-    let depth = trained
-        .depth(&study.policies, Kind::USUAL)?
-        .ok_or_else(nothing)?;
-    let deep = trained.kept.ok_or_else(nothing)?;
+    progress.next("adaptive depth: an exit for every paper");
+    let (depth, deep) = adaptive_depth(plain, &cora, global.seed, &callbacks)?
+        .ok_or_else(|| progress.interrupted())?;
 
-    told.next("certificates: of how many papers no attacker can turn the answer");
-    let certificates = certificates(plain, &cora, global.seed, &watch)?;
-    if watch.stopped() {
-        return Err(stopped(2).into());
+    progress.next("certified accuracy under changed words");
+    let certificates = certificates(plain, &cora, global.seed, &callbacks)?;
+    if callbacks.stopped() {
+        return Err(progress.interrupted().into());
     }
 
-    told.next("MUTAG by GIN, with and without augmentation");
-    let mutag = mutag(global, &with, &watch)?.ok_or_else(|| stopped(3))?;
+    progress.next("MUTAG by GIN, with and without augmentation");
+    let mutag = mutag(global, &with_epochs, &callbacks)?.ok_or_else(|| progress.interrupted())?;
 
-    told.next("an attack from flip to flip, and the page");
-    let split = &cora.splits[0];
-    let attack = Grbcd {
-        steps: if rough.is_some() { 5 } else { 40 },
-        block_size: 50_000,
-        ..Grbcd::budget(WALKED)
-    };
+    progress.next("an attack flip by flip, and the page");
+    let first = &plain_results.models[0];
+    let (graph, split) = (cora.content.graph()?, &cora.splits[0]);
     let walk = walk(
-        &found.models[0],
+        first,
         graph,
         split,
-        &attack.into(),
+        &walked_attack(rough.is_some()).into(),
         global.seed,
         WALK_STEPS,
     )?;
-    let seen = PageData {
+    let page_data = PageData {
         graph,
         split,
-        plain: portrait(&found.models[0], &cora.content, split)?,
+        plain: portrait(first, &cora.content, split)?,
         deep: portrait(&deep, &cora.content, split)?,
     };
-    let plan = plain.plan(Task::Node)?;
     let mut report = AxesTour {
         seed: global.seed,
         runs: RUNS,
-        epochs: plan.training.epochs,
+        epochs: plain.plan(Task::Node)?.training.epochs,
         cora: CoraFacts::of(graph, split),
         noise: Gaussian::budget(NOISE).into(),
         flips: Dice::budget(FLIPS).into(),
@@ -289,13 +276,46 @@ pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result
         seconds: 0.0,
         next: NEXT.map(|(command, _)| command).to_vec(),
     };
-    if watch.stopped() {
-        return Err(stopped(4).into());
+    if callbacks.stopped() {
+        return Err(progress.interrupted().into());
     }
-    output::write_whole(file, page::page(&report, &seen)?)
+    output::write_whole(file, page::page(&report, &page_data)?)
         .map_err(|e| refuse(file, &e.to_string()))?;
-    report.seconds = start.elapsed().as_secs_f64();
+    report.seconds = progress.start.elapsed().as_secs_f64();
     Ok(report)
+}
+
+/// Returns the attack that the page shows flip by flip; a rough one has fewer steps.
+fn walked_attack(is_rough: bool) -> Grbcd {
+    Grbcd {
+        steps: if is_rough { 5 } else { 40 },
+        block_size: 50_000,
+        ..Grbcd::budget(WALKED)
+    }
+}
+
+/// Trains a model with an exit for every depth; `None` if it was interrupted.
+fn adaptive_depth(
+    plain: Model,
+    on: &Benchmark,
+    seed: u64,
+    callbacks: &Callbacks<'_>,
+) -> anyhow::Result<Option<(DepthReport, Fitted)>> {
+    let study = TrainStudy {
+        runs: RUNS,
+        seed,
+        policies: vec![Kind::USUAL],
+        ..TrainStudy::new(plain.depth(Exits::st(STEPS)))
+    };
+    let trained = study.run(on, callbacks)?;
+    if trained.unfinished > 0 {
+        return Ok(None);
+    }
+    let no_result = || anyhow::anyhow!("a model with exits has no results of its exits");
+    let depth = trained
+        .depth(&study.policies, Kind::USUAL)?
+        .ok_or_else(no_result)?;
+    Ok(Some((depth, trained.kept.ok_or_else(no_result)?)))
 }
 
 /// Data that the page shows in addition to the report: one run, node by node.
@@ -309,9 +329,13 @@ struct PageData<'a> {
 }
 
 /// Returns the error, or the interruption if the user requested one.
-fn finished(error: anyhow::Error, watch: &Callbacks<'_>, stopped: Interrupted) -> anyhow::Error {
-    if watch.stopped() {
-        stopped.into()
+fn finished(
+    error: anyhow::Error,
+    callbacks: &Callbacks<'_>,
+    interrupted: Interrupted,
+) -> anyhow::Error {
+    if callbacks.stopped() {
+        interrupted.into()
     } else {
         error
     }
@@ -347,7 +371,7 @@ fn axes(
     plain: Model,
     on: &Benchmark,
     seed: u64,
-    watch: &Callbacks<'_>,
+    callbacks: &Callbacks<'_>,
 ) -> anyhow::Result<(UnderAttacks, Vec<Row>)> {
     let study = |model: Model| {
         AxesStudy::new(model)
@@ -369,7 +393,7 @@ fn axes(
         combinations.push((axis, one.choice.to_string(), study(plain), vec![one]));
     }
     let operator = Cgso {
-        init: START_OF_ALL,
+        init: INIT_OF_ALL,
         ..Cgso::default()
     };
     let together = plain.operator(operator).depth(Exits::st(LAST_OF_ALL));
@@ -384,7 +408,7 @@ fn axes(
     // The models of the other rows are dropped: together they take more memory than the rest.
     let (mut first, mut rows): (Option<UnderAttacks>, Vec<Row>) = (None, Vec::new());
     for (axis, choice, study, switched) in &combinations {
-        let one = study.under_attacks(switched, &attacks, on, watch)?;
+        let one = study.under_attacks(switched, &attacks, on, callbacks)?;
         rows.push(row(axis, choice, &one, first.as_ref())?);
         first.get_or_insert(one);
         bar.inc(1);
@@ -401,7 +425,7 @@ fn row(
     one: &UnderAttacks,
     plain: Option<&UnderAttacks>,
 ) -> anyhow::Result<Row> {
-    let judged = |of: fn(&UnderAttacks) -> &Accuracy| -> anyhow::Result<WithDifference> {
+    let evaluated = |of: fn(&UnderAttacks) -> &Accuracy| -> anyhow::Result<WithDifference> {
         let minus = plain.map(|plain| paired_difference(&of(one).runs, &of(plain).runs));
         Ok(WithDifference {
             accuracy: of(one).clone(),
@@ -411,9 +435,9 @@ fn row(
     Ok(Row {
         axis,
         choice: choice.to_string(),
-        clean: judged(|u| &u.clean)?,
-        noise: judged(|u| &u.attacked[0])?,
-        flips: judged(|u| &u.attacked[1])?,
+        clean: evaluated(|u| &u.clean)?,
+        noise: evaluated(|u| &u.attacked[0])?,
+        flips: evaluated(|u| &u.attacked[1])?,
         seconds: one.seconds,
         curve: curve(one),
     })
@@ -439,13 +463,13 @@ fn curve(one: &UnderAttacks) -> Vec<f64> {
     (0..epochs).map(mean).collect()
 }
 
-/// Certifies free and orthonormal weights: the largest perturbation of any one paper's features
+/// Certifies unconstrained and orthonormal weights: the largest perturbation of any one paper's features
 /// under which no certified prediction can change.
 fn certificates(
     plain: Model,
     on: &Benchmark,
     seed: u64,
-    watch: &Callbacks<'_>,
+    callbacks: &Callbacks<'_>,
 ) -> anyhow::Result<Vec<CertificateRow>> {
     let mut rows: Vec<CertificateRow> = Vec::new();
     for (weights, model) in [
@@ -460,13 +484,13 @@ fn certificates(
                 Ok(study.run(
                     on,
                     &CertifyCallbacks {
-                        training: watch.silent(),
+                        training: callbacks.silent(),
                         on_samples: &|_| (),
                     },
                 )?)
             })
             .collect::<anyhow::Result<Vec<CertifyResult>>>()?;
-        if watch.stopped() {
+        if callbacks.stopped() {
             return Ok(rows);
         }
         let row = certificate_row(weights, results, rows.first())?;
@@ -480,8 +504,8 @@ fn certificate_row(
     mut results: Vec<CertifyResult>,
     plain: Option<&CertificateRow>,
 ) -> anyhow::Result<CertificateRow> {
-    let nothing = || anyhow::anyhow!("a certificate came without figures");
-    let first = results[0].certificates.first().ok_or_else(nothing)?;
+    let no_result = || anyhow::anyhow!("a certificate has no results");
+    let first = results[0].certificates.first().ok_or_else(no_result)?;
     let radii: Vec<f64> = (first.certified.iter())
         .filter_map(|cell| match cell.radius {
             Radius::One { radius } => Some(radius),
@@ -507,7 +531,7 @@ fn certificate_row(
                     .iter()
                     .map(of)
                     .collect::<Option<Vec<f64>>>()
-                    .ok_or_else(nothing)?,
+                    .ok_or_else(no_result)?,
             )?)
         })
         .collect::<anyhow::Result<Vec<Accuracy>>>()?;
@@ -522,7 +546,7 @@ fn certificate_row(
         .map(|r| r.test_accuracy.as_ref().map(|a| a.mean));
     Ok(CertificateRow {
         weights,
-        accuracy: Accuracy::of_all(accuracies)?.ok_or_else(nothing)?,
+        accuracy: Accuracy::of_all(accuracies)?.ok_or_else(no_result)?,
         shares: radii.iter().map(|r| r / median).collect(),
         radii,
         certified,
@@ -536,7 +560,7 @@ fn certificate_row(
 fn mutag(
     global: &Global,
     with: &dyn Fn(Model) -> Model,
-    watch: &Callbacks<'_>,
+    callbacks: &Callbacks<'_>,
 ) -> anyhow::Result<Option<MutagReport>> {
     let loaded = load(global, "mutag")?;
     let splits = protocol_folds(&loaded, global.seed, 10)?;
@@ -550,16 +574,16 @@ fn mutag(
         seed: global.seed,
         ..TrainStudy::new(model)
     };
-    let result = study.run(&on, watch)?;
+    let result = study.run(&on, callbacks)?;
     if result.unfinished > 0 {
         return Ok(None);
     }
-    let nothing = || anyhow::anyhow!("augmentation came without figures");
+    let no_result = || anyhow::anyhow!("the augmentation has no results");
     Ok(Some(MutagReport {
         graphs: on.content.num_items(),
         folds: on.splits.len(),
         epochs: model.plan(Task::Graph)?.training.epochs,
-        with: result.test_accuracy()?.ok_or_else(nothing)?,
-        augmentation: result.augmentation()?.ok_or_else(nothing)?,
+        with: result.test_accuracy()?.ok_or_else(no_result)?,
+        augmentation: result.augmentation()?.ok_or_else(no_result)?,
     }))
 }

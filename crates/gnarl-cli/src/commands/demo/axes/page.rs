@@ -7,7 +7,7 @@ use super::text::{accuracy, minus};
 use super::{AxesTour, NEXT, PageData, Row, WithDifference};
 use crate::html::{Cell, escape};
 use crate::output::count;
-use crate::page::graph::{GraphData, rounded, rounds};
+use crate::page::graph::{GraphData, propagation_steps, rounded};
 use crate::page::{
     Axis, Calibration, Component, Confusion, DotRow, Dots, Lines, Page, Scatter, Section, Series,
 };
@@ -16,12 +16,12 @@ use crate::page::{
 type Of = fn(&Row) -> &WithDifference;
 
 /// Renders the whole page.
-pub fn page(report: &AxesTour, seen: &PageData<'_>) -> anyhow::Result<String> {
+pub fn page(report: &AxesTour, data: &PageData<'_>) -> anyhow::Result<String> {
     let [what, protocol, spread] = report.protocol_text();
     let lead = format!("<p>{}</p>\n", escape(&capital(&what)));
     let mut tiles = vec![(
         percent(&report.rows[0].clean),
-        "of test papers by a plain GCN".to_string(),
+        "test accuracy of a plain GCN".to_string(),
     )];
     let best = |of: Of| {
         let rows = report
@@ -50,12 +50,12 @@ pub fn page(report: &AxesTour, seen: &PageData<'_>) -> anyhow::Result<String> {
     let page = Page::new("Five axes of a graph neural network, on Cora")
         .lead(&lead)
         .tiles(&tiles)
-        .section(graph_section(report, seen)?)
+        .section(graph_section(report, data)?)
         .section(axes_section(report, &[protocol, spread]))
         .section(attack_section(report))
-        .section(depth_section(report, seen))
+        .section(depth_section(report, data))
         .section(certificate_section(report))
-        .section(answers_section(seen))
+        .section(predictions_section(data))
         .section(mutag_section(report))
         .section(next_section(report));
     Ok(page.render()?)
@@ -73,15 +73,15 @@ fn percent(of: &WithDifference) -> String {
 }
 
 /// Builds the section with the graph and the predictions of the first runs.
-fn graph_section(report: &AxesTour, seen: &PageData<'_>) -> anyhow::Result<Section> {
+fn graph_section(report: &AxesTour, data: &PageData<'_>) -> anyhow::Result<Section> {
     let PageData {
         graph,
         split,
         plain,
         deep,
-    } = seen;
+    } = data;
     let mut data = GraphData::new("Cora", "paper", graph, report.seed)?;
-    data.add_answers("answer of a plain GCN", plain);
+    data.add_predictions("prediction of a plain GCN", plain);
     data.add_exits("depth of each paper", deep);
     data.add_margin(plain);
     if let Some(row) = report.certificates.last() {
@@ -89,7 +89,7 @@ fn graph_section(report: &AxesTour, seen: &PageData<'_>) -> anyhow::Result<Secti
         row.nodes
             .iter()
             .for_each(|node| radii[node.node as usize] = Some(rounded(node.radius as f32)));
-        let about = "how far one paper's words may move (L2) without turning this answer, with orthonormal weights";
+        let about = "largest L2 norm of a change of one paper's features that cannot change this prediction, with orthonormal weights";
         let radii = data.of_shown(&radii);
         data.number_channel(
             "radius",
@@ -109,8 +109,8 @@ fn graph_section(report: &AxesTour, seen: &PageData<'_>) -> anyhow::Result<Secti
         ),
         &report.walk,
     );
-    Ok(Section::new("graph", "Look around")
-        .text("Every dot is a paper, every line a citation; larger dots have more. What is coloured is of one run each: for looking, not for counting.")
+    Ok(Section::new("graph", "The citation graph")
+        .text("Every dot is a paper and every line a citation; larger dots have more citations. Colours show a single run.")
         .component(data))
 }
 
@@ -129,10 +129,10 @@ fn axes_section(report: &AxesTour, lines: &[String]) -> Section {
     let rows: Vec<(String, Vec<Cell>)> = (report.rows.iter())
         .map(|row| {
             let mut cells = vec![Cell::text(&row.choice)];
-            for judged in [&row.clean, &row.noise, &row.flips] {
+            for evaluated in [&row.clean, &row.noise, &row.flips] {
                 cells.extend([
-                    Cell::text(&accuracy(&judged.accuracy)),
-                    difference(judged.minus_plain.as_ref()),
+                    Cell::text(&accuracy(&evaluated.accuracy)),
+                    difference(evaluated.minus_plain.as_ref()),
                 ]);
             }
             (row.axis.to_string(), cells)
@@ -159,8 +159,8 @@ fn axes_section(report: &AxesTour, lines: &[String]) -> Section {
         })
         .collect();
     let noise = format!(
-        "Noise is Gaussian on every word, with an expected norm of {} a paper; flips are {} % of the edges, removed within a field and put between \
-         fields. Models were trained on clean data, and nothing was tuned here.",
+        "Noise is Gaussian noise on every feature, with an expected norm of {} per paper. Flips (DICE) are {} % of the edges: edges within a field are \
+         removed and edges between fields are added. Models are trained on clean data (evasion), and no setting was tuned.",
         super::NOISE,
         100.0 * super::FLIPS
     );
@@ -215,8 +215,8 @@ fn attack_section(report: &AxesTour) -> Section {
             ..Series::default()
         }],
     };
-    let turned = Lines {
-        title: "Papers whose answer turned".into(),
+    let changed = Lines {
+        title: "Papers whose prediction changed".into(),
         x: Axis::at(
             "share of the edges flipped, %",
             steps.iter().map(|s| share(s.flips)).collect(),
@@ -231,20 +231,19 @@ fn attack_section(report: &AxesTour) -> Section {
             ..Series::default()
         }],
     };
-    Section::new("attack", "An attacker who sees the model")
+    Section::new("attack", "White-box attack")
         .text(
-            "Edges are flipped one after the other where the model's own gradients say that most test papers suffer (GRBCD). The slider above the graph goes \
-             through the same flips.",
+            "GRBCD flips edges one after the other, by the gradients of the evaluated model (evasion). The slider above the graph shows the same flips.",
         )
-        .side_by_side(vec![line.into(), turned.into()])
+        .side_by_side(vec![line.into(), changed.into()])
 }
 
-fn depth_section(report: &AxesTour, seen: &PageData<'_>) -> Section {
+fn depth_section(report: &AxesTour, data: &PageData<'_>) -> Section {
     let depth = &report.depth;
     let row = |(exit, of): (usize, &gnarl::study::Accuracy)| {
         let taken = count(depth.taken[exit].round() as u64);
         (
-            rounds(exit),
+            propagation_steps(exit),
             vec![Cell::text(&accuracy(of)), Cell::text(&taken)],
         )
     };
@@ -259,35 +258,35 @@ fn depth_section(report: &AxesTour, seen: &PageData<'_>) -> Section {
     ));
     for (policy, of) in &depth.policy_accuracy {
         rows.push((
-            format!("each its own ({policy})"),
+            format!("an exit for each paper ({policy})"),
             vec![Cell::text(&accuracy(&of.accuracy)), Cell::text("all")],
         ));
     }
     rows.push((
-        "any depth right".into(),
+        "oracle (any depth correct)".into(),
         vec![
             Cell::text(&accuracy(&depth.oracle_accuracy)),
             Cell::text("-"),
         ],
     ));
-    let section = Section::new("depth", "A depth for every paper")
+    let section = Section::new("depth", "Adaptive depth")
         .text(&format!(
-            "{}. The last row is what nobody can reach who chooses among these depths without knowing the truth.",
+            "{}. The oracle counts a paper as correct if any depth is correct; it is an upper bound for every policy.",
             capital(&report.depth_text())
         ))
-        .table(&["if all stop", "test accuracy, %", "papers that do"], &rows);
-    match &seen.deep.exits {
+        .table(&["exit", "test accuracy, %", "papers that take it"], &rows);
+    match &data.deep.exits {
         Some(_) => section.component(confusion(
-            "Who is mistaken for whom, each at its own depth (one run)",
-            seen,
-            &seen.deep,
+            "Confusion matrix with adaptive depth (one run)",
+            data,
+            &data.deep,
         )),
         None => section,
     }
 }
 
-fn confusion(title: &str, seen: &PageData<'_>, portrait: &Portrait) -> Confusion {
-    let classes = seen.graph.labels().map_or_else(Vec::new, |labels| {
+fn confusion(title: &str, data: &PageData<'_>, portrait: &Portrait) -> Confusion {
+    let classes = data.graph.labels().map_or_else(Vec::new, |labels| {
         (0..labels.num_classes() as u32)
             .map(|class| labels.name(class))
             .collect()
@@ -301,7 +300,7 @@ fn confusion(title: &str, seen: &PageData<'_>, portrait: &Portrait) -> Confusion
 
 fn certificate_section(report: &AxesTour) -> Section {
     let series = |row: &super::CertificateRow| Series {
-        name: format!("{} weights", row.weights),
+        name: format!("{} weights", weights_name(row)),
         values: row.certified.iter().map(|a| a.mean).collect(),
         low: Some(row.certified.iter().map(|a| a.mean - a.std).collect()),
         high: Some(row.certified.iter().map(|a| a.mean + a.std).collect()),
@@ -309,41 +308,49 @@ fn certificate_section(report: &AxesTour) -> Section {
     let shares = report.certificates.first().map_or_else(Vec::new, |row| {
         row.shares.iter().map(|s| 100.0 * s).collect()
     });
-    Section::new("certificate", "What no attacker can change")
+    Section::new("certificate", "Certified accuracy")
         .text(&format!("{}.", capital(&report.certificate_text())))
-        .text("The radius is how far the words of any one paper may move, in per cent of the median norm of a paper's words. Bands are a deviation over runs.")
+        .text("The radius is the L2 norm of a change of one paper's features, in per cent of the median norm of a paper's features. Bands are one standard deviation over runs.")
         .component(Lines {
-            title: "Right, and certain to stay so".into(),
+            title: "Certified accuracy by radius".into(),
             x: Axis::at("radius, % of the median norm", shares),
             y: Axis { low: Some(0.0), high: Some(100.0), ..Axis::of("test papers, %") },
             series: report.certificates.iter().map(series).collect(),
         })
 }
 
-fn answers_section(seen: &PageData<'_>) -> Section {
+/// Returns the name of the weights of a row in the legend.
+fn weights_name(row: &super::CertificateRow) -> &str {
+    match row.weights {
+        "free" => "unconstrained",
+        other => other,
+    }
+}
+
+fn predictions_section(data: &PageData<'_>) -> Section {
     let Portrait {
         calibration,
         plane,
         predicted,
         ..
-    } = &seen.plain;
-    let labels = seen.graph.labels();
-    let confused = confusion("Who is mistaken for whom", seen, &seen.plain);
+    } = &data.plain;
+    let labels = data.graph.labels();
+    let confusion = confusion("Confusion matrix", data, &data.plain);
     let wrong =
-        |(u, &said): (usize, &u32)| u8::from(labels.and_then(|l| l.get(u as u32)) != Some(said));
+        |(u, &class): (usize, &u32)| u8::from(labels.and_then(|l| l.get(u as u32)) != Some(class));
     let scatter = Scatter {
-        title: "The answers in two dimensions".into(),
-        label: "papers by the two directions in which the distributions over fields differ most, coloured by their true field".into(),
+        title: "Embedding (PCA)".into(),
+        label: "papers by the first two principal components of their class probabilities (square roots), coloured by true field".into(),
         x: plane.iter().map(|p| rounded(p[0])).collect(),
         y: plane.iter().map(|p| rounded(p[1])).collect(),
-        classes: confused.classes.clone(),
+        classes: confusion.classes.clone(),
         values: (0..plane.len()).map(|u| labels.and_then(|l| l.get(u as u32)).unwrap_or(0)).collect(),
         wrong: predicted.iter().enumerate().map(wrong).collect(),
     };
-    let calibrated = Calibration::of("Right as often as claimed?", calibration);
-    Section::new("answers", "The answers of a plain GCN")
-        .text("Of the first run: how sure it is against how often it is right, and whom it mistakes for whom, on test papers; and all papers by what it says of them.")
-        .side_by_side(vec![calibrated.into(), confused.into()])
+    let calibration = Calibration::of("Calibration", calibration);
+    Section::new("predictions", "Predictions of a plain GCN")
+        .text("Calibration and confusion matrix of the first run on test papers, and the embedding of all papers.")
+        .side_by_side(vec![calibration.into(), confusion.into()])
         .component(scatter)
 }
 
@@ -355,15 +362,15 @@ fn mutag_section(report: &AxesTour) -> Section {
     }];
     if let Some(control) = &m.augmentation.retrain_test_accuracy {
         rows.push(DotRow {
-            name: "a fresh head".into(),
+            name: "retrained head".into(),
             values: control.runs.clone(),
         });
     }
     rows.push(DotRow {
-        name: "a fresh head, drawn vectors".into(),
+        name: "retrained head, sampled vectors".into(),
         values: m.with.runs.clone(),
     });
-    Section::new("mutag", "Whole graphs: MUTAG")
+    Section::new("mutag", "Graph classification: MUTAG")
         .text(&format!("{}.", capital(&report.mutag_text())))
         .component(Dots {
             title: "Every fold and the mean".into(),
@@ -374,10 +381,10 @@ fn mutag_section(report: &AxesTour) -> Section {
 
 fn next_section(report: &AxesTour) -> Section {
     let note = format!(
-        "<p>Made by <code>gnarl --seed {}</code>: the same seed makes the same page, whatever the number of threads.</p>\n",
+        "<p>Made by <code>gnarl --seed {}</code>: the same seed gives the same page for any number of threads.</p>\n",
         report.seed
     );
-    Section::new("next", "What next")
+    Section::new("next", "Next commands")
         .markup(&super::super::next_markup(&NEXT))
         .markup(&note)
 }

@@ -26,7 +26,7 @@ pub fn minus(of: Option<&PairedDifference>) -> String {
 
 /// Returns the index of the radius quoted in the text: a twentieth of the median norm of a paper's
 /// features.
-pub fn spoken(row: &CertificateRow) -> usize {
+pub fn quoted_radius(row: &CertificateRow) -> usize {
     row.shares
         .iter()
         .position(|share| *share > 0.045)
@@ -39,17 +39,17 @@ impl AxesTour {
         let c = &self.cora;
         [
             format!(
-                "cora: {} papers, {} citations, {} words; which of {} fields is a paper of, by its words and by who cites whom?",
+                "cora: {} papers, {} citations, {} words; task: predict which of {} fields a paper belongs to",
                 count(c.nodes as u64),
                 count(c.edges as u64),
                 count(c.words as u64),
                 c.classes
             ),
             format!(
-                "{} runs from seed {}, the same for every row, on the public split: {} papers train ({} epochs), {} choose the epoch, {} test",
+                "{} runs from seed {} for every row, on the public split: {} training papers ({} epochs), {} validation papers, {} test papers",
                 self.runs, self.seed, c.train, self.epochs, c.validate, count(c.test as u64)
             ),
-            "± is the deviation over runs, after a difference its standard error (* beyond two); it says nothing of other data".to_string(),
+            "± is the standard deviation over runs; after a difference, its standard error (* marks more than two)".to_string(),
         ]
     }
 
@@ -63,7 +63,7 @@ impl AxesTour {
             .collect();
         let own = self.depth.policy_accuracy.first();
         format!(
-            "a depth per paper: {} papers stop after 0, 1, 2, … rounds; {} % right, {} against the best single depth",
+            "adaptive depth: {} papers exit after 0, 1, 2, … propagation steps; accuracy {} %, difference to the best single depth {}",
             taken.join(", "),
             own.map_or_else(String::new, |(_, policy)| accuracy(&policy.accuracy)),
             own.map_or_else(String::new, |(_, policy)| minus(Some(&policy.minus_single))
@@ -74,18 +74,18 @@ impl AxesTour {
 
     /// Describes the certified accuracy, in a sentence.
     pub(super) fn certificate_text(&self) -> String {
-        let at = |row: &CertificateRow| accuracy(&row.certified[spoken(row)]);
-        let [free, orthonormal] = &self.certificates[..] else {
+        let at = |row: &CertificateRow| accuracy(&row.certified[quoted_radius(row)]);
+        let [unconstrained, orthonormal] = &self.certificates[..] else {
             return String::new();
         };
         let difference = orthonormal
             .minus_plain
             .as_ref()
-            .map(|all| &all[spoken(orthonormal)]);
+            .map(|all| &all[quoted_radius(orthonormal)]);
         format!(
-            "a certificate: {} % of test papers are right and no change of one paper's words within 5 % of their norm can turn them; {} % with \
-             orthonormal weights, {}",
-            at(free),
+            "certified accuracy, for changes of one paper's words by up to 5 % of the median norm: {} %; with orthonormal weights {} %, \
+             difference {}",
+            at(unconstrained),
             at(orthonormal),
             minus(difference).trim_end()
         )
@@ -96,12 +96,12 @@ impl AxesTour {
         let m = &self.mutag;
         let control = (m.augmentation.minus_retrain.as_ref()).map_or_else(String::new, |d| {
             format!(
-                ", {} against the same head without them",
+                ", to a retrained head without them {}",
                 minus(Some(d)).trim_end()
             )
         });
         format!(
-            "mutag: {} molecules, {} folds; GIN is right on {} %, with vectors drawn by GRATIN on {} %: {}{control}",
+            "mutag: {} molecules, {} folds; accuracy of GIN {} %, with vectors sampled by GRATIN {} %: difference {}{control}",
             m.graphs,
             m.folds,
             accuracy(&m.augmentation.none_test_accuracy),
@@ -144,11 +144,8 @@ impl Report for AxesTour {
         ] {
             text += &format!("{line}\n");
         }
-        text += &format!(
-            "\nwritten: {}, a page to look around in: open it in a browser\n",
-            self.report
-        );
-        text += "\nwhat next:\n";
+        text += &format!("\nwritten: {}; open it in a browser\n", self.report);
+        text += "\nnext commands:\n";
         for (command, why) in NEXT {
             text += &format!("  {command:<53}{why}\n");
         }

@@ -29,20 +29,20 @@ pub const PLAIN: usize = 0;
 
 /// Every row, the plain GCN first.
 pub const ENTRIES: [Entry; 11] = [
-    usual("plain", "GCN", "A_hat", Backbone::GCN),
+    plain("plain", "GCN", "A_hat", Backbone::GCN),
     gcn("A", ClassicalOperator::Adjacency),
     gcn("H = D^-1 A", ClassicalOperator::MeanAggregation),
     gcn("L_sym", ClassicalOperator::SymmetricLaplacian),
     learned("learned, by degree", Centrality::Degree),
-    usual("model", "SGC", "A_hat", Backbone::SGC),
-    usual("model", "APPNP", "A_hat, 10 steps", Backbone::APPNP),
-    usual("model", "GraphSAGE", "H and itself", Backbone::SAGE),
-    usual("model", "GIN", "A and itself", Backbone::GIN),
-    usual("model", "GATv2", "attention", Backbone::GATV2),
-    usual("model", "MLP", "none", Backbone::MLP),
+    plain("model", "SGC", "A_hat", Backbone::SGC),
+    plain("model", "APPNP", "A_hat, 10 steps", Backbone::APPNP),
+    plain("model", "GraphSAGE", "H and itself", Backbone::SAGE),
+    plain("model", "GIN", "A and itself", Backbone::GIN),
+    plain("model", "GATv2", "attention", Backbone::GATV2),
+    plain("model", "MLP", "none", Backbone::MLP),
 ];
 
-const fn usual(
+const fn plain(
     axis: &'static str,
     model: &'static str,
     operator: &'static str,

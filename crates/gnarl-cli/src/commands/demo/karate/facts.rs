@@ -40,7 +40,7 @@ pub fn both(global: &Global) -> anyhow::Result<Vec<GraphFacts>> {
         look(
             global,
             "csbm",
-            "a contextual stochastic block model, drawn from the seed",
+            "a contextual stochastic block model, sampled from the seed",
         )?,
     ])
 }
@@ -114,10 +114,10 @@ fn float(value: &Value) -> String {
     value.as_f64().map_or_else(|| "-".to_string(), real)
 }
 
-fn mean_max(sight: &GraphFacts, what: &str) -> String {
+fn mean_max(facts: &GraphFacts, what: &str) -> String {
     format!(
         "{} / {}",
-        float(&sight.stats[format!("mean_{what}")]),
-        float(&sight.stats[format!("max_{what}")])
+        float(&facts.stats[format!("mean_{what}")]),
+        float(&facts.stats[format!("max_{what}")])
     )
 }

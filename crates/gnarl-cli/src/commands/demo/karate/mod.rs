@@ -48,19 +48,19 @@ const VALIDATE: usize = 8;
 const NEXT: [(&str, &str); 4] = [
     (
         "gnarl train --data karate --model gcn --operator H",
-        "one of these rows, with every setting at hand",
+        "train one of these rows, with every setting",
     ),
     (
         "gnarl spectrum --data karate --centrality core",
-        "the eigenvalues behind an operator, and the bounds on them",
+        "compute the eigenvalues of operators, and their bounds",
     ),
     (
         "gnarl centrality --data csbm --kind pagerank --top 5",
-        "who is central, and how much",
+        "list the most central nodes",
     ),
     (
         "gnarl data list",
-        "real datasets, to be fetched with `gnarl data get NAME`",
+        "list all datasets; `gnarl data get NAME` downloads one",
     ),
 ];
 
@@ -111,7 +111,7 @@ struct Row {
     loss_curve: Vec<f64>,
     /// Test predictions of every node over the splits.
     #[serde(skip)]
-    answers: Vec<Predictions>,
+    predictions: Vec<Predictions>,
 }
 
 #[derive(Debug, Serialize)]
@@ -195,7 +195,7 @@ pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result
 fn splits(graph: &Graph, seed: u64) -> gnarl_graph::Result<Vec<Split>> {
     let labels = graph
         .labels()
-        .ok_or_else(|| Error::argument("gnarl", "the graph has no labels"))?;
+        .ok_or_else(|| Error::missing("gnarl", "the graph has no labels", ""))?;
     let train: usize = labels
         .counts()
         .iter()
@@ -239,9 +239,9 @@ fn train_all(
         (epochs * splits.len()) as u64,
     );
     let on_epoch = |_: usize, _: &_| bar.inc(1);
-    let watch = Callbacks::new(&on_epoch, interrupt::flag());
+    let callbacks = Callbacks::new(&on_epoch, interrupt::flag());
     let trial = |row: usize, i: usize| -> gnarl_graph::Result<Trial> {
-        let fitted = ready[row].fit(&splits[i], seed.wrapping_add(i as u64), &watch)?;
+        let fitted = ready[row].fit(&splits[i], seed.wrapping_add(i as u64), &callbacks)?;
         let predictions = fitted.predict(&content)?;
         let test_accuracy = fitted
             .accuracy_on(&predictions, &content, splits[i].test())?
@@ -289,7 +289,7 @@ fn rows(graph: &Graph, splits: &[Split], trials: &[Vec<Trial>]) -> anyhow::Resul
             ),
             val_curve: mean_curve(trials, |epoch| epoch.val_accuracy()),
             loss_curve: mean_curve(trials, |epoch| Some(f64::from(epoch.loss))),
-            answers: answers(graph, splits, trials),
+            predictions: test_predictions(graph, splits, trials),
         });
     }
     Ok(rows)
@@ -309,7 +309,8 @@ fn mean_curve(trials: &[Trial], of: impl Fn(&gnarl_nn::train::Epoch) -> Option<f
     (0..epochs).map(mean).collect()
 }
 
-fn answers(graph: &Graph, splits: &[Split], trials: &[Trial]) -> Vec<Predictions> {
+/// Counts the test predictions of every node over the splits.
+fn test_predictions(graph: &Graph, splits: &[Split], trials: &[Trial]) -> Vec<Predictions> {
     let class = |u: u32| {
         graph
             .labels()
@@ -317,7 +318,7 @@ fn answers(graph: &Graph, splits: &[Split], trials: &[Trial]) -> Vec<Predictions
             .map(|c| c as usize)
     };
     let num_classes = graph.labels().map_or(0, gnarl_graph::Labels::num_classes);
-    let mut answers = vec![
+    let mut predictions = vec![
         Predictions {
             counts: vec![0; num_classes],
             wrong: 0
@@ -326,29 +327,30 @@ fn answers(graph: &Graph, splits: &[Split], trials: &[Trial]) -> Vec<Predictions
     ];
     for (split, trial) in splits.iter().zip(trials) {
         for &u in split.test() {
-            let (answer, said) = (&mut answers[u as usize], trial.classes[u as usize] as usize);
-            answer.counts[said] += 1;
-            answer.wrong += usize::from(class(u) != Some(said));
+            let predicted = trial.classes[u as usize] as usize;
+            let of_node = &mut predictions[u as usize];
+            of_node.counts[predicted] += 1;
+            of_node.wrong += usize::from(class(u) != Some(predicted));
         }
     }
-    answers
+    predictions
 }
 
 /// Returns the accuracy of the largest class of the whole graph on the test nodes of each split.
 fn majority(graph: &Graph, splits: &[Split]) -> gnarl_graph::Result<Accuracy> {
     let labels = graph
         .labels()
-        .ok_or_else(|| Error::argument("gnarl", "the graph has no labels"))?;
+        .ok_or_else(|| Error::missing("gnarl", "the graph has no labels", ""))?;
     let counts = labels.counts();
     let largest =
         (0..counts.len() as u32).max_by_key(|&c| (counts[c as usize], std::cmp::Reverse(c)));
     let share = |split: &Split| {
-        let right = split
+        let correct = split
             .test()
             .iter()
             .filter(|&&u| labels.get(u) == largest)
             .count();
-        100.0 * right as f64 / split.test().len() as f64
+        100.0 * correct as f64 / split.test().len() as f64
     };
     Accuracy::of(splits.iter().map(share).collect())
 }
@@ -365,11 +367,11 @@ impl DemoReport {
         } = self.protocol;
         [
             format!(
-                "{splits} random splits from seed {}, the same for every row: {train_per_class} members of each community train \
-                 ({epochs} epochs), {validate} choose the epoch, {test} test",
+                "{splits} random splits from seed {} for every row: {train_per_class} training members of each community \
+                 ({epochs} epochs), {validate} validation members, {test} test members",
                 self.seed
             ),
-            "± is the deviation over splits, after a difference its standard error (* beyond two); it says nothing of other clubs"
+            "± is the standard deviation over splits; after a difference, its standard error (* marks more than two)"
                 .to_string(),
         ]
     }
@@ -378,7 +380,9 @@ impl DemoReport {
 impl Report for DemoReport {
     fn text(&self) -> String {
         let GraphFacts { name, what, .. } = &self.graphs[0];
-        let mut text = format!("{name}: {what}; who belongs to which of its four communities?\n");
+        let mut text = format!(
+            "{name}: {what}; task: predict which of four communities a member belongs to\n"
+        );
         for line in self.protocol_text() {
             text += &format!("{line}\n");
         }
@@ -414,10 +418,10 @@ impl Report for DemoReport {
             text += "interrupted: these are the epochs done so far\n";
         }
         text += &format!(
-            "written: {}, a page with the club, the curves and who is mistaken for whom\n",
+            "written: {}, a page with the graph, the learning curves and the errors of every model\n",
             self.report
         );
-        text += "\nwhat next:\n";
+        text += "\nnext commands:\n";
         for (command, why) in NEXT {
             text += &format!("  {command:<55}{why}\n");
         }

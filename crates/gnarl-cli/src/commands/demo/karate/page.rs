@@ -13,21 +13,47 @@ use crate::page::{Axis, DotRow, Dots, Lines, Page, Section, Series};
 /// Renders the whole page.
 pub fn page(report: &DemoReport, graph: &Graph) -> serde_json::Result<String> {
     let at = layout(graph);
+    let graphs = Section::new("graphs", "Built-in graphs").markup(&facts::markup(&report.graphs));
+    let next = Section::new("next", "Next commands").markup(&super::super::next_markup(&NEXT));
+    Page::new("Node classification on Zachary's karate club")
+        .style(STYLE)
+        .lead(LEAD)
+        .section(club_section(report, graph, &at))
+        .section(models_section(report))
+        .section(learning_section(report))
+        .section(errors_section(report, graph, &at))
+        .section(graphs)
+        .section(next)
+        .render()
+}
+
+/// Styles that only this page has.
+const STYLE: &str = ".pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(220px, 1fr)); gap: 1rem; } .node:hover { opacity: .7; }\nsvg .node text { fill: #fff; font-size: inherit; }\n";
+
+const LEAD: &str = "<p>In the 1970s Wayne Zachary recorded which of the 34 members of a karate club met outside the club: 78 ties. \
+     A model has these ties and the community of a few members, and predicts the community of all others. \
+     The features are one-hot identities, so any accuracy above guessing comes from the ties.</p>\n";
+
+/// Builds the section with the misclassified members of a plain GCN.
+fn club_section(report: &DemoReport, graph: &Graph, at: &[(f64, f64)]) -> Section {
     let plain = &report.rows[PLAIN];
-    let club = Section::new("club", "The club, and where a plain GCN goes wrong")
-        .markup(&picture(graph, &at, &plain.answers, 640.0, true))
+    Section::new("club", "Errors of a plain GCN")
+        .markup(&picture(graph, at, &plain.predictions, 640.0, true))
         .text(
             "Colours are communities, larger circles have more ties. The dark arc around a member is the share of tests in which the GCN \
-             named the wrong community: a closed ring is always wrong. Rest the pointer on a member for the figures.",
+             misclassified it: a closed ring is always misclassified. Hover over a member for the numbers.",
         )
-        .markup(&confused(graph, &plain.answers));
+        .markup(&misclassified(graph, &plain.predictions))
+}
 
+/// Builds the section with the accuracy of every model.
+fn models_section(report: &DemoReport) -> Section {
     let protocol = report
         .protocol_text()
         .map(|line| escape(&line))
         .join(".<br>");
     let mut models =
-        Section::new("models", "How well the models do").markup(&format!("<p>{protocol}.</p>\n"));
+        Section::new("models", "Accuracy of the models").markup(&format!("<p>{protocol}.</p>\n"));
     if report.interrupted {
         models =
             models.markup("<p class=\"note\"><strong>Interrupted: these are the epochs done so far.</strong></p>\n");
@@ -40,7 +66,7 @@ pub fn page(report: &DemoReport, graph: &Graph) -> serde_json::Result<String> {
         name: row.entry.name(),
         values: row.test_accuracy.runs.clone(),
     };
-    models = accuracy_table(report, models).component(Dots {
+    accuracy_table(report, models).component(Dots {
         title: "Test accuracy of every split, and the mean".into(),
         x: Axis {
             low: Some(0.0),
@@ -50,8 +76,11 @@ pub fn page(report: &DemoReport, graph: &Graph) -> serde_json::Result<String> {
         rows: std::iter::once(majority)
             .chain(report.rows.iter().map(of))
             .collect(),
-    });
+    })
+}
 
+/// Builds the section with the learning curves.
+fn learning_section(report: &DemoReport) -> Section {
     let lines = |title: &str, label: &str, curve: fn(&Row) -> &[f64]| Lines {
         title: title.into(),
         x: Axis::of("epoch"),
@@ -64,7 +93,7 @@ pub fn page(report: &DemoReport, graph: &Graph) -> serde_json::Result<String> {
             })
             .collect(),
     };
-    let learning = Section::new("learning", "How they learn").side_by_side(vec![
+    Section::new("learning", "Learning curves").side_by_side(vec![
         lines("Validation accuracy, mean over splits", "%", |row| {
             &row.val_curve
         })
@@ -73,40 +102,24 @@ pub fn page(report: &DemoReport, graph: &Graph) -> serde_json::Result<String> {
             &row.loss_curve
         })
         .into(),
-    ]);
+    ])
+}
 
+/// Builds the section with a picture of every model's errors.
+fn errors_section(report: &DemoReport, graph: &Graph, at: &[(f64, f64)]) -> Section {
     let mut pictures = String::from("<div class=\"pictures\">\n");
     for row in &report.rows {
-        let wrong = escape(&format!(
+        let accuracy = escape(&format!(
             "{}: {:.1} %",
             row.entry.name(),
             row.test_accuracy.mean
         ));
         pictures += &format!(
-            "<figure>{}<figcaption>{wrong}</figcaption></figure>\n",
-            picture(graph, &at, &row.answers, 260.0, false)
+            "<figure>{}<figcaption>{accuracy}</figcaption></figure>\n",
+            picture(graph, at, &row.predictions, 260.0, false)
         );
     }
-    let mistakes =
-        Section::new("mistakes", "Every model's mistakes").markup(&(pictures + "</div>\n"));
-    let graphs = Section::new("graphs", "The graphs that need no files")
-        .markup(&facts::markup(&report.graphs));
-    let next = Section::new("next", "What next").markup(&super::super::next_markup(&NEXT));
-    Page::new("Who belongs to whom? gnarl on Zachary's karate club")
-        .style(".pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(220px, 1fr)); gap: 1rem; } .node:hover { opacity: .7; }\nsvg .node text { fill: #fff; font-size: inherit; }\n")
-        .lead(
-            "<p>In the 1970s Wayne Zachary watched a karate club of 34 members fall apart. He wrote down who met whom \
-             outside the club: 78 ties. A model sees these ties and the community of a few members, and has to \
-             name the community of all others. The members' features say nothing but who they are, so whatever a model \
-             gets right beyond guessing it has from the ties.</p>\n",
-        )
-        .section(club)
-        .section(models)
-        .section(learning)
-        .section(mistakes)
-        .section(graphs)
-        .section(next)
-        .render()
+    Section::new("errors", "Errors of every model").markup(&(pictures + "</div>\n"))
 }
 
 fn accuracy_table(report: &DemoReport, section: Section) -> Section {
@@ -155,42 +168,49 @@ fn difference_cell(difference: &Difference) -> Cell {
 }
 
 /// Lists the most often misclassified members and their predicted classes.
-fn confused(graph: &Graph, answers: &[Predictions]) -> String {
-    let mut worst: Vec<u32> = (0..answers.len() as u32)
-        .filter(|&u| answers[u as usize].wrong > 0)
+fn misclassified(graph: &Graph, predictions: &[Predictions]) -> String {
+    let mut worst: Vec<u32> = (0..predictions.len() as u32)
+        .filter(|&u| predictions[u as usize].wrong > 0)
         .collect();
     worst.sort_by(|&a, &b| {
-        answers[b as usize]
+        predictions[b as usize]
             .share_wrong()
-            .total_cmp(&answers[a as usize].share_wrong())
+            .total_cmp(&predictions[a as usize].share_wrong())
             .then(a.cmp(&b))
     });
     let items: Vec<String> = worst
         .iter()
         .take(5)
-        .map(|&u| format!("<li>{}</li>\n", escape(&story(graph, answers, u))))
+        .map(|&u| format!("<li>{}</li>\n", escape(&describe(graph, predictions, u))))
         .collect();
     if items.is_empty() {
-        return "<p>It never went wrong.</p>\n".to_string();
+        return "<p>No member was misclassified.</p>\n".to_string();
     }
-    format!("<p>Hardest to place:</p>\n<ul>\n{}</ul>\n", items.concat())
+    format!(
+        "<p>Most often misclassified:</p>\n<ul>\n{}</ul>\n",
+        items.concat()
+    )
 }
 
-/// Describes a member, as in `member 9 of community 0: wrong in 7 of 11 tests, then called 1; of 2
-/// ties, 1 inside the community`.
-fn story(graph: &Graph, answers: &[Predictions], u: u32) -> String {
+/// Describes a member, as in `member 9 of community 0: misclassified in 7 of 11 tests, mostly
+/// as 1; 1 of 2 ties inside the community`.
+fn describe(graph: &Graph, predictions: &[Predictions], u: u32) -> String {
     let class = |u: u32| graph.labels().and_then(|labels| labels.get(u));
-    let answer = &answers[u as usize];
+    let of_node = &predictions[u as usize];
     let own = class(u);
     let mut text = format!("member {u}");
     if let Some(own) = own {
         text += &format!(" of community {own}");
     }
-    text += &format!(": wrong in {} of {} tests", answer.wrong, answer.tested());
+    text += &format!(
+        ": misclassified in {} of {} tests",
+        of_node.wrong,
+        of_node.tested()
+    );
     let others =
-        (0..answer.counts.len()).filter(|&c| Some(c as u32) != own && answer.counts[c] > 0);
-    if let Some(called) = others.max_by_key(|&c| (answer.counts[c], std::cmp::Reverse(c))) {
-        text += &format!(", mostly called {called}");
+        (0..of_node.counts.len()).filter(|&c| Some(c as u32) != own && of_node.counts[c] > 0);
+    if let Some(class) = others.max_by_key(|&c| (of_node.counts[c], std::cmp::Reverse(c))) {
+        text += &format!(", mostly as {class}");
     }
     let inside = graph
         .neighbours(u)
@@ -208,7 +228,7 @@ fn story(graph: &Graph, answers: &[Predictions], u: u32) -> String {
 fn picture(
     graph: &Graph,
     at: &[(f64, f64)],
-    answers: &[Predictions],
+    predictions: &[Predictions],
     size: f64,
     with_names: bool,
 ) -> String {
@@ -222,7 +242,7 @@ fn picture(
         )
     };
     let mut svg = format!(
-        "<svg viewBox=\"0 0 {size} {size}\" width=\"{size}\" role=\"img\" aria-label=\"the graph, its classes and the mistakes\" \
+        "<svg viewBox=\"0 0 {size} {size}\" width=\"{size}\" role=\"img\" aria-label=\"the graph, its classes and the errors\" \
          font-size=\"{:.1}\" text-anchor=\"middle\">\n<g stroke=\"#888\" stroke-opacity=\"0.45\">\n",
         size * 0.017
     );
@@ -238,7 +258,7 @@ fn picture(
         svg += &format!(
             "<g class=\"node\"><circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r:.1}\" fill=\"{colour}\"/>"
         );
-        let wrong = 100.0 * answers[u as usize].share_wrong();
+        let wrong = 100.0 * predictions[u as usize].share_wrong();
         if wrong > 0.0 {
             svg += &format!(
                 "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{:.1}\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"{:.1}\" \
@@ -253,7 +273,10 @@ fn picture(
                 y + size * 0.006
             );
         }
-        svg += &format!("<title>{}</title></g>\n", escape(&story(graph, answers, u)));
+        svg += &format!(
+            "<title>{}</title></g>\n",
+            escape(&describe(graph, predictions, u))
+        );
     }
     svg + "</svg>\n"
 }
@@ -266,18 +289,18 @@ mod tests {
     #[test]
     fn a_picture_has_every_node_and_edge_and_an_arc_for_who_is_wrong() {
         let graph = karate();
-        let mut answers = vec![
+        let mut predictions = vec![
             Predictions {
                 counts: vec![4, 0, 0, 0],
                 wrong: 0
             };
             34
         ];
-        answers[9] = Predictions {
+        predictions[9] = Predictions {
             counts: vec![1, 3, 0, 0],
             wrong: 3,
         };
-        let svg = picture(&graph, &layout(&graph), &answers, 640.0, true);
+        let svg = picture(&graph, &layout(&graph), &predictions, 640.0, true);
         assert_eq!(
             (
                 svg.matches("<line").count(),
@@ -293,9 +316,9 @@ mod tests {
             (1, 34)
         );
         assert!(svg.contains("stroke-dasharray=\"75 100\""), "{svg}");
-        let told = "member 9 of community 0: wrong in 3 of 4 tests, mostly called 1; 1 of 2 ties inside the community";
-        assert!(svg.contains(told), "{svg}");
-        assert!(confused(&graph, &answers).contains(told));
-        assert!(confused(&graph, &answers[..9]).contains("never"));
+        let described = "member 9 of community 0: misclassified in 3 of 4 tests, mostly as 1; 1 of 2 ties inside the community";
+        assert!(svg.contains(described), "{svg}");
+        assert!(misclassified(&graph, &predictions).contains(described));
+        assert!(misclassified(&graph, &predictions[..9]).contains("No member"));
     }
 }
