@@ -6,11 +6,10 @@ use gnarl_graph::metrics::ClassScores;
 use gnarl_graph::{DenseMatrix, Error as GraphError, Graph, GraphSet, Labels, Split};
 use rayon::prelude::*;
 
-use super::fit::graph_exits;
 use super::graph_data::{GraphData, GraphPreparation, Inputs, NodeFeatures};
 use super::learned::Learned;
 use super::report::FitReport;
-use super::{Model, Plan, batches};
+use super::{Model, Plan, batches, graph_exits};
 use gnarl_graph::Result;
 use gnarl_nn::depth::{ExitPredictions, Policy, Structure};
 use gnarl_nn::features::{FeatureScaling, Scaler};

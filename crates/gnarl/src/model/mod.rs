@@ -13,6 +13,7 @@
 //! | [`graph_data`], [`batches`], [`heads`] | prepared sets of graphs, training on batches of them, fresh heads |
 //! | [`report`] | reports of fitting |
 //! | [`fitted`] | [`Fitted`]: predictions, accuracies, exits |
+//! | `graph_exits` | predictions of exits for the graphs of a set |
 //! | `scaled` | a fitted model on scaled features: the target of attacks |
 //! | [`shared`] | data-parallel training |
 //! | [`file`](mod@file) | a fitted model as one safetensors file |
@@ -26,6 +27,7 @@ pub mod file;
 pub mod fit;
 pub mod fitted;
 pub mod graph_data;
+mod graph_exits;
 pub mod heads;
 mod learned;
 pub mod options;

@@ -10,7 +10,7 @@ use std::time::Instant;
 use gnarl_graph::Result;
 
 use super::copies::on_copies;
-use super::set::OnSet;
+use super::source::OnSet;
 use super::{FitOptions, Run, graph_exits};
 use crate::augment::FreshHead as FreshHeadSettings;
 use crate::model::Plan;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use gnarl_graph::{Error, Graph, Result};
 
-use super::set::OnSet;
+use super::source::OnSet;
 use crate::augment::Copies;
 use crate::augment::transform::Copier;
 use crate::model::Plan;

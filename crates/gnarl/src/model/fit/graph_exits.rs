@@ -10,15 +10,14 @@
 use std::time::Instant;
 
 use gnarl_graph::random::mix;
-use gnarl_graph::{DenseMatrix, Graph};
 
 use super::Run;
 use super::copies::on_copies;
-use super::set::OnSet;
+use super::source::OnSet;
 use crate::augment::FreshHead as FreshHeadSettings;
 use crate::model::Plan;
 use crate::model::batches::{
-    EpochGraphs, Evaluation, TrainingSet, head_scores_on, softmax_rows, train_classifier,
+    EpochGraphs, Evaluation, TrainingSet, head_scores_on, train_classifier,
 };
 use crate::model::graph_data::GraphData;
 use crate::model::heads::{FreshHead, SampleReport, TrainedClassifier, augmented_head};
@@ -30,34 +29,6 @@ use gnarl_nn::depth::{
 };
 use gnarl_nn::networks::Head;
 use gnarl_nn::train::{Callbacks, Targets, Trained};
-use gnarl_robust::classifier::GraphEarlyExit;
-
-/// Returns the predictions of every exit for every prepared graph.
-pub(in crate::model) fn exit_predictions(
-    early: &GraphEarlyExit,
-    data: &GraphData,
-) -> Result<ExitPredictions> {
-    ExitPredictions::new(&head_scores_on(early.exits(), data)?)
-}
-
-/// Returns the class distributions of all graphs, given raw and prepared, and the exit of each
-/// graph.
-pub(in crate::model) fn probabilities(
-    early: &GraphEarlyExit,
-    graphs: &[Graph],
-    data: &GraphData,
-) -> Result<(DenseMatrix<f32>, Vec<usize>)> {
-    let scores = head_scores_on(early.exits(), data)?;
-    let structure = Structure::of_graphs(graphs, &early.policy().kinds())?;
-    let chosen = early
-        .policy()
-        .choose(&structure, &ExitPredictions::new(&scores)?)?;
-    let found = chosen.scores(&scores)?;
-    Ok((
-        softmax_rows(found.num_rows(), found.num_cols(), found.data().to_vec())?,
-        chosen.exits,
-    ))
-}
 
 /// Trains every exit on the training graphs of a split and learns the policy on its validation
 /// graphs.

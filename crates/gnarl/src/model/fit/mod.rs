@@ -5,7 +5,7 @@
 //! | `candidates` | the plans that validation data select among, and cheaper proxies of them |
 //! | `graph` | one graph: feature scaling, initialisation and head are selected |
 //! | `node`, `sampled` | training on the nodes of a graph, and on neighbourhoods sampled in it |
-//! | `set` | a set of graphs: preparation, and selection of the initialisation |
+//! | `set`, `source` | a set of graphs: selection of the initialisation, and preparation |
 //! | `classifier`, `graph_exits` | training on graphs of a set, with one depth and with exits |
 //! | `copies` | augmented copies of training graphs |
 
@@ -13,10 +13,11 @@ mod candidates;
 mod classifier;
 mod copies;
 mod graph;
-pub(super) mod graph_exits;
+mod graph_exits;
 mod node;
 mod sampled;
 mod set;
+mod source;
 
 use std::sync::OnceLock;
 
