@@ -714,24 +714,6 @@ fn a_model_is_attacked_from_end_to_end() {
     assert_eq!(stored.csv(), report.csv());
 }
 
-/// Predictions for the same inputs are paired, and shown next to the thesis' difference: 10, with
-/// variance (9 + 16) / 10.
-fn check_paired(cell: &CellReport, plain: &[f64]) {
-    let defended = &cell.ours.as_ref().unwrap().runs;
-    let by_hand = defended.iter().zip(plain).map(|(a, b)| a - b).sum::<f64>() / 3.0;
-    let pair = cell.minus("noise: GCN").unwrap();
-    assert!((pair.paired.unwrap().mean - by_hand).abs() < 1e-12);
-    let claimed = pair.claimed.unwrap();
-    assert!(
-        (claimed.mean - 10.0).abs() < 1e-12 && claimed.is_clear,
-        "{claimed:?}"
-    );
-    assert!(
-        (claimed.standard_error.unwrap() - 2.5f64.sqrt()).abs() < 1e-12,
-        "{claimed:?}"
-    );
-}
-
 /// Writes `count` cycles and stars in the place of a set of the registry.
 fn write_set(data: &Path, name: &str, count: usize) {
     use std::fmt::Write;

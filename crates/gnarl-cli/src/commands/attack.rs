@@ -400,7 +400,7 @@ impl AttackRequest<'_> {
                 .collect();
             let what = format!(
                 "network applies to a trained model with an inference rule, attacked without --transfer by {}; leave --sees out",
-                listed(&black_box)
+                join_names(&black_box)
             );
             return Err(Error::argument("--sees", what));
         }

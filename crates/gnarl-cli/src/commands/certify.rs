@@ -11,7 +11,7 @@ use gnarl::study::certify::{
 };
 use gnarl::study::{Accuracy, forecast};
 use gnarl_data::{Benchmark, Dataset};
-use gnarl_graph::settings::Given;
+use gnarl_graph::settings::SettingText;
 use gnarl_thesis::Recipe;
 use serde::Serialize;
 

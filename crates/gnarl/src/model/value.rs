@@ -291,8 +291,8 @@ pub struct Section {
 impl Section {
     /// Returns the section of a list of choices; `axis` is the option that makes the choice.
     #[must_use]
-    pub fn of_axis(axis: &'static str, title: &'static str, list: &'static [Listed]) -> Self {
-        let name = |entry: &Listed| (entry.name.to_string(), entry.about);
+    pub fn of_axis(axis: &'static str, title: &'static str, list: &'static [ChoiceInfo]) -> Self {
+        let name = |entry: &ChoiceInfo| (entry.name.to_string(), entry.about);
         Self {
             axis: Some(axis),
             title,

@@ -7,7 +7,6 @@ use gnarl_graph::random::mix;
 use gnarl_graph::{Error, Graph, Labels, Result, Split};
 
 use super::evaluation::{AttackAccuracy, predicted_classes};
-use super::refused;
 use super::request::{LabelKnowledge, Targets};
 use super::targets::{labelled, true_labels};
 use crate::model::fit::FitOptions;

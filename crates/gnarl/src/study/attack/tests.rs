@@ -118,7 +118,7 @@ fn every_attack_runs_in_both_modes() {
             let none = |name: &str| (name.to_string(), "0".to_string());
             let is_amount = |name: &&str| ["budget", "psi"].contains(name);
             let amounts = attack
-                .listed()
+                .info()
                 .settings
                 .iter()
                 .map(|setting| setting.name)
