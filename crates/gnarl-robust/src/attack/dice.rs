@@ -17,7 +17,7 @@ use gnarl_graph::{Error, Graph};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::method::{AttackInput, Method, Requirement, edges, refused};
+use super::method::{AttackInput, Method, Requirement, edges};
 use crate::perturb::{Budget, EdgeShare, flipped, sample_edges, sample_pairs};
 use gnarl_graph::Result;
 

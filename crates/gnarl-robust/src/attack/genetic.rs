@@ -21,7 +21,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::loss::{Loss, Objective, ObjectiveValue};
-use super::method::{AttackInput, Method, Property, Requirement, edges, refused};
+use super::method::{AttackInput, Method, Property, Requirement, edges};
 use crate::classifier::Classifier;
 use crate::perturb::{Budget, EdgeShare, Pair, flipped};
 use gnarl_graph::{Error, Result};

@@ -25,7 +25,7 @@ use super::method::{
     AttackInput, Flip, MAX_FLIPS, Method, Part, Property, Requirement, edges, refused,
 };
 use crate::perturb::{Budget, EdgeShare, Pair, flipped};
-use gnarl_graph::{Error, Result};
+use gnarl_graph::Result;
 use gnarl_tensor::{Device, Tensor, simd_dispatch};
 
 named! {

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::loss::{Loss, Objective, ObjectiveValue};
-use super::method::{AttackInput, Method, Property, Requirement, refused};
+use super::method::{AttackInput, Method, Property, Requirement};
 use crate::classifier::{Classifier, Reduced, WhiteBox};
 use crate::perturb::rows::{scale_to, shrink_to, write_row};
 use crate::perturb::{Budget, FeatureBudget, Norm, Radii, Scope};
