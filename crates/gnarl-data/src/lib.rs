@@ -25,6 +25,8 @@
 //! | [`protocol`] | the default splits of each dataset |
 //! | [`benchmark`] | a dataset with its splits, on which models are fitted and evaluated |
 
+#![forbid(unsafe_code)]
+
 pub mod attacked;
 pub mod benchmark;
 pub mod columnar;
