@@ -2,6 +2,8 @@
 //!
 //! Every task that CI runs has a name here, so that one command repeats it.
 
+#![forbid(unsafe_code)]
+
 mod api;
 mod lines;
 mod words;

@@ -18,6 +18,8 @@
 //! [`run`] is the only entry point: the program `gnarl` calls it, and so does the command that
 //! comes with the Python package.
 
+#![forbid(unsafe_code)]
+
 mod args;
 mod commands;
 mod examples;

@@ -33,6 +33,8 @@
 //! Both are off by default: without them no TLS and no Arrow library is compiled, and files and
 //! downloads are refused by an error that names the feature.
 
+#![forbid(unsafe_code)]
+
 pub mod attacked;
 pub mod benchmark;
 pub mod columnar;

@@ -21,6 +21,8 @@
 //! optional, for the settings that a user gave before defaults are filled in. It also makes an enum
 //! of the settings' names.
 
+#![forbid(unsafe_code)]
+
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::{format_ident, quote};

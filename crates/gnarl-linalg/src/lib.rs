@@ -5,6 +5,8 @@
 //! solvers. Everything runs on one thread, so that the number of threads cannot change the
 //! rounding.
 
+#![forbid(unsafe_code)]
+
 use std::sync::LazyLock;
 
 use faer::dyn_stack::{MemBuffer, MemStack};

@@ -10,6 +10,8 @@
 //! | [`train`] | the training loop: best-validation weights, early stopping, sampling |
 //! | [`depth`] | exits and the policies that choose an exit for each node |
 
+#![forbid(unsafe_code)]
+
 pub mod depth;
 pub mod features;
 pub mod networks;

@@ -73,7 +73,7 @@ fn rows<U>(
         .or_else(|| row::<u64, U>(array, (what, most), &convert));
     found.unwrap_or_else(|| {
         Err(wrong(format!(
-            "{what}: not a row of whole numbers of 32 or 64 bits"
+            "{what}: not a one-dimensional array of integers of 32 or 64 bits"
         )))
     })
 }
@@ -92,7 +92,7 @@ pub fn offsets(array: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u64>> {
 pub fn reals(array: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<f64>> {
     let typed = array
         .cast::<PyArray1<f64>>()
-        .map_err(|_| wrong(format!("{what}: not a row of float64 numbers")))?;
+        .map_err(|_| wrong(format!("{what}: not a one-dimensional array of float64")))?;
     let typed = typed.readonly();
     let numbers = typed
         .as_slice()

@@ -19,7 +19,7 @@ use crate::arrays::ids;
 use crate::errors::{raised, wrong};
 use crate::graph::{PyGraph, data};
 use crate::model::PyFitted;
-use crate::outside::{SharedSubject, Subject, question};
+use crate::subject::{SharedSubject, Subject, evaluate};
 use crate::work;
 
 /// Certified shares by radius as JSON; then per node or graph its id, the certified class, its
@@ -32,7 +32,7 @@ type Found<'py> = (
     Option<Bound<'py, PyArray1<i64>>>,
 );
 
-fn watch(stop: &AtomicBool) -> SampleCallbacks<'_> {
+fn callbacks(stop: &AtomicBool) -> SampleCallbacks<'_> {
     SampleCallbacks {
         on_samples: &|_| {},
         stop,
@@ -89,7 +89,7 @@ pub fn certify<'py>(
                 &certificate,
                 target,
                 items,
-                watch(&stopped),
+                callbacks(&stopped),
             )
         };
         (work::run(py, n_jobs, &stop, None, certify)?, target)
@@ -98,11 +98,11 @@ pub fn certify<'py>(
         let graph = on.cast::<PyGraph>()?.get();
         let content = Content::Graph(graph.graph.clone());
         let (certificate, target) = chosen(&request, &content)?;
-        let (subject, graph) = Subject::of(model).asked(py, graph, &stop)?;
+        let (subject, graph) = Subject::of(model).prepared(py, graph, &stop)?;
         let graph = graph.graph;
         let items = items.unwrap_or_else(|| (0..graph.num_nodes() as u32).collect());
-        let certify = move |asked: &SharedSubject| {
-            asked.with(|model| {
+        let certify = move |model: &SharedSubject| {
+            model.with(|model| {
                 study::certify_any(
                     model,
                     &graph,
@@ -110,16 +110,16 @@ pub fn certify<'py>(
                     target,
                     items,
                     seed,
-                    watch(&stopped),
+                    callbacks(&stopped),
                 )
             })
         };
-        (question(py, n_jobs, &stop, subject, certify)?, target)
+        (evaluate(py, n_jobs, &stop, subject, certify)?, target)
     };
     let Some(found) = found else {
         return Err(raised(GraphError::argument(
             "certify",
-            "stopped before all samples were drawn",
+            "stopped before all samples were computed",
         )));
     };
     given(py, &found, target)

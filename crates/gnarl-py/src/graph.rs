@@ -16,7 +16,43 @@ use crate::work;
 /// The Python module that converts objects of other libraries to arguments of this one, and back.
 const CONVERT: &str = "gnarl._convert";
 
-/// An undirected graph with features, labels and splits. It is immutable.
+/// Undirected, simple graph with features, classes and splits. It is immutable.
+///
+/// Edges in both directions and repeated edges are one edge; self-loops are dropped. `dropped` counts
+/// both. If an edge has two weights, the first is used, with a warning.
+///
+/// Parameters
+/// ----------
+/// data : object
+///     NumPy `edge_index` of shape (2, n_edges) or a tensor of PyTorch; list of pairs; SciPy sparse
+///     adjacency matrix; table of edges of pandas, polars or Arrow; NetworkX graph; `Data` of PyTorch
+///     Geometric, or a mapping with the same names; name of a dataset or a path; or a Graph.
+/// num_nodes : int, default=None
+///     Number of nodes of a list of edges. None: that of `x` or `y`, or the largest id plus one.
+/// x : array-like or sparse matrix of shape (n_nodes, n_features), default=None
+///     Features.
+/// y : array-like of shape (n_nodes,), default=None
+///     Classes. NaN, None, empty text and -1 are missing (-1 and 1 alone are two classes).
+/// edge_weight : array-like of shape (n_edges,), default=None
+///     Weights of a list of edges.
+/// train_mask, val_mask, test_mask : array-like, default=None
+///     Split, as boolean masks, indices or slices.
+/// node_names : sequence of str, default=None
+///     Names of the nodes.
+/// name : str, default=None
+///     Name of the graph.
+///
+/// Raises
+/// ------
+/// ValueError
+///     For data that is not read as a graph, and for parts that do not fit. The message names the
+///     argument and the position.
+///
+/// Examples
+/// --------
+/// >>> import gnarl
+/// >>> gnarl.Graph([(0, 1), (1, 2), (2, 0)], y=["a", "b", "a"])
+/// Graph("graph": 3 nodes, 3 edges, 2 classes)
 #[pyclass(frozen, module = "gnarl", name = "Graph", weakref)]
 #[derive(Clone)]
 pub struct PyGraph {
@@ -55,7 +91,7 @@ impl PyGraph {
     }
 
     /// Returns a copy with another graph in its place.
-    pub fn instead(&self, graph: Graph) -> Self {
+    pub fn with_graph(&self, graph: Graph) -> Self {
         Self {
             graph,
             ..self.clone()
@@ -137,11 +173,11 @@ impl PyGraph {
     #[new]
     #[pyo3(signature = (data, **keywords))]
     fn new(data: &Bound<'_, PyAny>, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let made = data
+        let graph = data
             .py()
             .import(CONVERT)?
             .call_method("to_graph", (data,), keywords)?;
-        Ok(made.cast::<Self>()?.get().clone())
+        Ok(graph.cast::<Self>()?.get().clone())
     }
 
     /// Makes a graph from pairs of nodes, in any order and direction.
@@ -446,18 +482,44 @@ impl PyGraph {
         Ok(dropped)
     }
 
-    /// Returns the default split of a fit, as on the command line. The graph follows the dataset's
-    /// protocol (it may be its largest component), and comes with the split.
+    /// Returns the graph and the split that a fit without masks uses.
+    ///
+    /// Parameters
+    /// ----------
+    /// seed : int, default=0
+    ///     Seed of a random split.
+    ///
+    /// Returns
+    /// -------
+    /// graph : Graph
+    ///     Graph of the dataset's protocol, possibly its largest component.
+    /// split : tuple
+    ///     Name of the split, and its training, validation and test nodes.
     #[pyo3(signature = (seed=0))]
     fn protocol<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<(Self, GivenSplit<'py>)> {
         let first =
             dataset(&self.name, Content::Graph(self.graph.clone()), self.entry).benchmark(seed, 1);
         let first = first.map_err(raised)?.first();
         let graph = first.content.graph().map_err(raised)?.clone();
-        Ok((self.instead(graph), given_split(py, &first.split)))
+        Ok((self.with_graph(graph), given_split(py, &first.split)))
     }
 
     /// Returns the neighbours of a node.
+    ///
+    /// Parameters
+    /// ----------
+    /// node : int
+    ///     Node.
+    ///
+    /// Returns
+    /// -------
+    /// ndarray of int64
+    ///     Neighbours, ascending.
+    ///
+    /// Raises
+    /// ------
+    /// IndexError
+    ///     If there is no such node.
     fn neighbours<'py>(&self, py: Python<'py>, node: usize) -> PyResult<Bound<'py, PyArray1<i64>>> {
         if node >= self.graph.num_nodes() {
             return Err(PyIndexError::new_err(format!(
@@ -476,16 +538,26 @@ impl PyGraph {
 
     /// Returns the largest component.
     fn largest_component(&self) -> Self {
-        self.instead(self.graph.largest_component().0)
+        self.with_graph(self.graph.largest_component().0)
     }
 
-    /// Returns the subgraph induced by some of its nodes, in that order.
+    /// Returns the subgraph induced by some nodes, in that order.
+    ///
+    /// Parameters
+    /// ----------
+    /// nodes : array-like
+    ///     Nodes, as indices or a boolean mask.
+    ///
+    /// Returns
+    /// -------
+    /// Graph
+    ///     Subgraph.
     fn subgraph(&self, nodes: &Bound<'_, PyAny>) -> PyResult<Self> {
         let nodes = nodes
             .py()
             .import(CONVERT)?
             .call_method1("to_items", (nodes, self.graph.num_nodes(), "nodes"))?;
-        Ok(self.instead(
+        Ok(self.with_graph(
             self.graph
                 .subgraph(&ids(&nodes, "nodes")?)
                 .map_err(raised)?,
@@ -547,25 +619,25 @@ impl PyGraph {
     }
 
     fn __repr__(&self) -> String {
-        let mut words = format!(
+        let mut text = format!(
             "Graph({:?}: {} nodes, {} edges",
             self.name,
             self.num_nodes(),
             self.num_edges()
         );
         if self.graph.weights().is_some() {
-            words += ", weighted";
+            text += ", weighted";
         }
         if let Some(features) = self.graph.features() {
-            words += &format!(", {} features", features.num_cols());
+            text += &format!(", {} features", features.num_cols());
         }
         if self.scaled {
-            words += " as a model takes them";
+            text += " as a model takes them";
         }
         if let Some(labels) = self.graph.labels() {
-            words += &format!(", {} classes", labels.num_classes());
+            text += &format!(", {} classes", labels.num_classes());
         }
-        words + ")"
+        text + ")"
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -575,7 +647,29 @@ impl PyGraph {
     }
 }
 
-/// A set of graphs with one label each.
+/// Set of graphs with one class each. It is immutable and indexed like a list.
+///
+/// Parameters
+/// ----------
+/// graphs : list
+///     Graphs, or anything that `gnarl.Graph` reads.
+/// y : array-like of shape (n_graphs,), default=None
+///     Class of each graph; None for the attribute `y` of graphs of PyTorch Geometric.
+/// name : str, default=None
+///     Name of the set.
+/// train, val, test : array-like, default=None
+///     Split, as masks or indices.
+///
+/// Raises
+/// ------
+/// ValueError
+///     For an item that is not read as a graph, and for classes of another length.
+///
+/// Examples
+/// --------
+/// >>> import gnarl
+/// >>> gnarl.GraphSet([[(0, 1)], [(0, 1), (1, 2)]], [0, 1])
+/// GraphSet("graphs": 2 graphs, 5 nodes, 3 edges, 2 classes)
 #[pyclass(frozen, module = "gnarl", name = "GraphSet", weakref)]
 #[derive(Clone)]
 pub struct PyGraphSet {
@@ -594,12 +688,12 @@ impl PyGraphSet {
         y: Option<&Bound<'_, PyAny>>,
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let made =
+        let set =
             graphs
                 .py()
                 .import(CONVERT)?
                 .call_method("to_graph_set", (graphs, y), keywords)?;
-        Ok(made.cast::<Self>()?.get().clone())
+        Ok(set.cast::<Self>()?.get().clone())
     }
 
     #[staticmethod]
@@ -663,7 +757,17 @@ impl PyGraphSet {
             .collect()
     }
 
-    /// Returns the default fold of a fit, as on the command line.
+    /// Returns the fold that a fit without masks uses.
+    ///
+    /// Parameters
+    /// ----------
+    /// seed : int, default=0
+    ///     Seed of a random fold.
+    ///
+    /// Returns
+    /// -------
+    /// tuple
+    ///     Name of the fold, and its training, validation and test graphs.
     #[pyo3(signature = (seed=0))]
     fn protocol<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<GivenSplit<'py>> {
         let first =

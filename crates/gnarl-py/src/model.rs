@@ -106,7 +106,7 @@ fn declared(setting: &Setting, default: Option<&Json>) -> Json {
 /// A model description: a backbone or a file, options that overwrite it by their flags, and the
 /// model whose settings fill the unset ones.
 #[derive(FromPyObject)]
-pub struct Words {
+pub struct ModelDescription {
     #[pyo3(item)]
     backbone: Option<String>,
     #[pyo3(item)]
@@ -117,7 +117,7 @@ pub struct Words {
     recipe: String,
 }
 
-impl Words {
+impl ModelDescription {
     /// Builds the model as the command line does.
     pub fn model(&self, dataset: &str, task: Task) -> PyResult<Model> {
         let described = match (&self.backbone, &self.spec) {
@@ -145,9 +145,9 @@ fn task(name: &str) -> PyResult<Task> {
 
 /// Returns the complete model of a description as TOML.
 #[pyfunction]
-pub fn spec(words: Words, dataset: &str, task: &str) -> PyResult<String> {
+pub fn spec(description: ModelDescription, dataset: &str, task: &str) -> PyResult<String> {
     let task = self::task(task)?;
-    words
+    description
         .model(dataset, task)?
         .plan(task)
         .and_then(|plan| plan.model.to_toml())
@@ -165,11 +165,11 @@ struct Progress {
 /// if it is random. `progress` is called with the epochs done, the total of all trainings, the loss
 /// and the validation accuracy.
 #[pyfunction]
-#[pyo3(signature = (on, words, split=None, seed=0, n_jobs=None, progress=None))]
+#[pyo3(signature = (on, description, split=None, seed=0, n_jobs=None, progress=None))]
 pub fn fit(
     py: Python<'_>,
     on: &Bound<'_, PyAny>,
-    words: Words,
+    description: ModelDescription,
     split: Option<Parts<'_>>,
     seed: u64,
     n_jobs: Option<usize>,
@@ -181,18 +181,18 @@ pub fn fit(
             "fit: the features of this graph are scaled for another model; fit the graph they come from",
         ));
     }
-    let model = words.model(&on.name, on.content.task())?;
+    let model = description.model(&on.name, on.content.task())?;
     let split = split.as_ref().map(split_of).transpose()?;
     if let Some(split) = &split {
         split.check_range(on.content.num_items()).map_err(raised)?;
     }
     let plan = model.plan(on.content.task()).map_err(raised)?;
     let total = plan.trainings(Some(&on.content)) * plan.training.epochs;
-    let (stop, told) = (
+    let (stop, state) = (
         Arc::new(AtomicBool::new(false)),
         Arc::new(Progress::default()),
     );
-    let (stopped, tells) = (stop.clone(), told.clone());
+    let (stopped, counted) = (stop.clone(), state.clone());
     let work = move || {
         let (name, content, split) = match split {
             Some(split) => (on.name, on.content, split),
@@ -204,19 +204,19 @@ pub fn fit(
             }
         };
         let on_epoch = |_: usize, epoch: &Epoch| {
-            tells.epochs.fetch_add(1, Ordering::Relaxed);
-            *tells.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(*epoch);
+            counted.epochs.fetch_add(1, Ordering::Relaxed);
+            *counted.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(*epoch);
         };
-        let watch = Callbacks::new(&on_epoch, &stopped);
+        let callbacks = Callbacks::new(&on_epoch, &stopped);
         model
             .ready(&name, &content, FitOptions::default())?
-            .fit(&split, seed, &watch)
+            .fit(&split, seed, &callbacks)
     };
     let tick = |py: Python<'_>| -> PyResult<()> {
         let Some(progress) = &progress else {
             return Ok(());
         };
-        let last = *told.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = *state.last.lock().unwrap_or_else(PoisonError::into_inner);
         let (loss, accuracy) = (
             last.map(|epoch| epoch.loss),
             last.and_then(|epoch| epoch.val_accuracy()),
@@ -224,7 +224,7 @@ pub fn fit(
         progress
             .call1(
                 py,
-                (told.epochs.load(Ordering::Relaxed), total, loss, accuracy),
+                (state.epochs.load(Ordering::Relaxed), total, loss, accuracy),
             )
             .map(drop)
     };
@@ -234,7 +234,9 @@ pub fn fit(
     })
 }
 
-/// A fitted model.
+/// Fitted model, as in the attribute `fitted_` of an estimator.
+///
+/// `Fitted.load` reads it from a file of `save` or `gnarl train --save`.
 #[pyclass(frozen, module = "gnarl._gnarl", name = "Fitted")]
 #[derive(Clone)]
 pub struct PyFitted {
@@ -242,7 +244,7 @@ pub struct PyFitted {
 }
 
 /// Classes, class distributions and, for models with exits, the exits used.
-type Answers<'py> = (
+type Predictions<'py> = (
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray2<f32>>,
     Option<Bound<'py, PyArray1<i64>>>,
@@ -251,26 +253,42 @@ type Answers<'py> = (
 #[pymethods]
 impl PyFitted {
     /// Predicts the nodes of a graph, or the graphs of a set.
-    #[pyo3(signature = (on, plainly=false, n_jobs=None))]
+    ///
+    /// Parameters
+    /// ----------
+    /// on : Graph or GraphSet
+    ///     Data.
+    /// plain : bool, default=False
+    ///     True for a plain forward pass in place of the inference rule.
+    /// n_jobs : int, default=None
+    ///     Number of threads; None for all cores.
+    ///
+    /// Returns
+    /// -------
+    /// classes : ndarray of int64
+    ///     Predicted classes, as indices.
+    /// probabilities : ndarray of float32
+    ///     Distribution over the classes.
+    /// exits : ndarray of int64 or None
+    ///     Exit of each node or graph, for a model with exits.
+    #[pyo3(signature = (on, plain=false, n_jobs=None))]
     fn predict<'py>(
         &self,
         py: Python<'py>,
         on: &Bound<'py, PyAny>,
-        plainly: bool,
+        plain: bool,
         n_jobs: Option<usize>,
-    ) -> PyResult<Answers<'py>> {
+    ) -> PyResult<Predictions<'py>> {
         let on = data(on)?;
         let fitted = self.fitted.clone();
-        let found = work::quietly(py, n_jobs, move || {
-            match (&on.content, on.scaled, plainly) {
-                (Content::Graph(graph), true, _) => Ok((on_scaled(&fitted, graph, plainly)?, None)),
-                (content, false, false) => fitted
-                    .predict(content)
-                    .map(|found| (found.probabilities, found.exits)),
-                (content, _, _) => fitted
-                    .predict_plain(content)
-                    .map(|found| (found.probabilities, found.exits)),
-            }
+        let found = work::quietly(py, n_jobs, move || match (&on.content, on.scaled, plain) {
+            (Content::Graph(graph), true, _) => Ok((on_scaled(&fitted, graph, plain)?, None)),
+            (content, false, false) => fitted
+                .predict(content)
+                .map(|found| (found.probabilities, found.exits)),
+            (content, _, _) => fitted
+                .predict_plain(content)
+                .map(|found| (found.probabilities, found.exits)),
         })?;
         let (probabilities, exits) = found;
         let classes = (0..probabilities.num_rows()).map(|i| argmax(probabilities.row(i)) as i64);
@@ -283,13 +301,33 @@ impl PyFitted {
         ))
     }
 
-    /// Returns true if this is its training data, so that the held-out nodes or graphs are known.
+    /// Returns True for the training data of the model, whose test nodes or graphs are known.
+    ///
+    /// Parameters
+    /// ----------
+    /// on : Graph or GraphSet
+    ///     Data.
+    ///
+    /// Returns
+    /// -------
+    /// bool
+    ///     True if the data is equal to the training data.
     fn recognises(&self, on: &Bound<'_, PyAny>) -> PyResult<bool> {
         let on = data(on)?;
         Ok(!on.scaled && on.content.fingerprint() == self.fitted.trained_on().fingerprint)
     }
 
-    /// Returns its training data if `on` is that data: possibly the largest component of the graph.
+    /// Returns the training data of the model if `on` is the dataset it was taken from.
+    ///
+    /// Parameters
+    /// ----------
+    /// on : Graph
+    ///     Graph.
+    ///
+    /// Returns
+    /// -------
+    /// Graph or None
+    ///     Training graph, possibly the largest component; None for another graph.
     fn recognised(&self, on: &Bound<'_, PyGraph>) -> Option<PyGraph> {
         let graph = on.get();
         let whole = dataset(
@@ -298,13 +336,28 @@ impl PyFitted {
             graph.entry,
         );
         match self.fitted.recognised(&whole) {
-            Some(Content::Graph(found)) => Some(graph.instead(found)),
+            Some(Content::Graph(found)) => Some(graph.with_graph(found)),
             _ => None,
         }
     }
 
-    /// Returns a model with equal weights and another inference rule, fitted on clean inputs from a
-    /// graph or set.
+    /// Returns the model with another inference rule.
+    ///
+    /// Parameters
+    /// ----------
+    /// name : str
+    ///     Inference rule.
+    /// settings : list of tuple
+    ///     Settings of the rule as pairs of text.
+    /// on : Graph or GraphSet
+    ///     Training data of the model, from which some rules estimate the distribution of clean inputs.
+    /// n_jobs : int, default=None
+    ///     Number of threads; None for all cores.
+    ///
+    /// Returns
+    /// -------
+    /// Fitted
+    ///     Model with equal weights and this rule.
     #[pyo3(signature = (name, settings, on, n_jobs=None))]
     fn with_inference(
         &self,
@@ -329,13 +382,28 @@ impl PyFitted {
         })
     }
 
-    /// Writes the file that the command line reads as well.
+    /// Writes the model to a safetensors file.
+    ///
+    /// Parameters
+    /// ----------
+    /// file : path-like
+    ///     File to write.
     fn save(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
         let fitted = self.fitted.clone();
         work::quietly(py, None, move || fitted.save(file))
     }
 
-    /// Reads a file of `save` or of the command line.
+    /// Reads a model from a file of `save` or `gnarl train --save`.
+    ///
+    /// Parameters
+    /// ----------
+    /// file : path-like
+    ///     File to read.
+    ///
+    /// Returns
+    /// -------
+    /// Fitted
+    ///     Model.
     #[staticmethod]
     fn load(py: Python<'_>, file: PathBuf) -> PyResult<Self> {
         work::quietly(py, None, move || Fitted::load(file)).map(|fitted| Self {
@@ -383,13 +451,13 @@ impl PyFitted {
         serde_json::to_string(self.fitted.model()).map_err(|e| wrong(e.to_string()))
     }
 
-    /// Its task: node or graph.
+    /// Task: node or graph.
     #[getter]
     fn task(&self) -> &'static str {
         self.fitted.task().name()
     }
 
-    /// Names of its classes.
+    /// Names of the classes.
     #[getter]
     fn classes(&self) -> Vec<String> {
         self.fitted.classes().to_vec()
@@ -401,7 +469,7 @@ impl PyFitted {
         given_split(py, &self.fitted.trained_on().split)
     }
 
-    /// Name of its training data.
+    /// Name of the training data.
     #[getter]
     fn dataset(&self) -> &str {
         &self.fitted.trained_on().dataset
@@ -426,6 +494,16 @@ impl PyFitted {
     }
 
     /// Returns the message-passing operator on a graph, with its learned scalars.
+    ///
+    /// Parameters
+    /// ----------
+    /// graph : Graph
+    ///     Graph.
+    ///
+    /// Returns
+    /// -------
+    /// tuple
+    ///     Row boundaries, columns, values and shape of a sparse matrix.
     fn operator<'py>(&self, py: Python<'py>, graph: &Bound<'py, PyGraph>) -> PyResult<Csr<'py>> {
         let (fitted, on) = (self.fitted.clone(), graph.get().clone());
         let matrix = work::quietly(py, None, move || {
@@ -466,7 +544,7 @@ impl PyFitted {
         }
         Ok(PyGraph {
             scaled: true,
-            ..graph.instead(self.fitted.scaled(&graph.graph).map_err(raised)?)
+            ..graph.with_graph(self.fitted.scaled(&graph.graph).map_err(raised)?)
         })
     }
 
@@ -481,18 +559,14 @@ impl PyFitted {
     }
 }
 
-/// Distributions on a graph whose features are scaled already: after the defence, as the model's
-/// inference reads them.
-fn on_scaled(
-    fitted: &Fitted,
-    graph: &Graph,
-    plainly: bool,
-) -> gnarl_graph::Result<DenseMatrix<f32>> {
-    let plain = FittedInference::default();
-    let reading = if plainly {
-        &plain
+/// Returns class distributions on a graph whose features are scaled already, after the defence, by
+/// the model's inference rule or a plain forward pass.
+fn on_scaled(fitted: &Fitted, graph: &Graph, plain: bool) -> gnarl_graph::Result<DenseMatrix<f32>> {
+    let forward_pass = FittedInference::default();
+    let inference = if plain {
+        &forward_pass
     } else {
         fitted.fitted_inference()
     };
-    predict::under(fitted, reading, graph, fitted.seed())
+    predict::under(fitted, inference, graph, fitted.seed())
 }

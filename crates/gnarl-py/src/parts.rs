@@ -178,17 +178,17 @@ pub fn communities<'py>(
             "n_init: belongs to methods that end with k-means, and the method is {method}"
         )));
     }
-    let usual = ClusterConfig::new(method);
+    let defaults = ClusterConfig::new(method);
     let config = ClusterConfig {
         centrality: centrality
             .map(centrality_named)
             .transpose()?
-            .unwrap_or(usual.centrality),
-        e2: e2.unwrap_or(usual.e2),
-        e3: e3.unwrap_or(usual.e3),
+            .unwrap_or(defaults.centrality),
+        e2: e2.unwrap_or(defaults.e2),
+        e3: e3.unwrap_or(defaults.e3),
         clusters,
-        n_init: n_init.unwrap_or(usual.n_init),
-        ..usual
+        n_init: n_init.unwrap_or(defaults.n_init),
+        ..defaults
     };
     let graph = graph.get().graph.clone();
     let found = work::quietly(py, n_jobs, move || cluster(&graph, &config, seed))?;
@@ -228,9 +228,9 @@ pub fn describe<'py>(py: Python<'py>, graph: &Bound<'py, PyGraph>) -> PyResult<B
 }
 
 /// Settings of a generator; settings of other generators are errors.
-struct Given<'a, 'py>(&'a Bound<'py, PyDict>);
+struct SettingText<'a, 'py>(&'a Bound<'py, PyDict>);
 
-impl<'py> Given<'_, 'py> {
+impl<'py> SettingText<'_, 'py> {
     fn take<T: for<'a> FromPyObject<'a, 'py>>(&self, name: &str) -> PyResult<Option<T>>
     where
         for<'a> <T as FromPyObject<'a, 'py>>::Error: Into<PyErr>,
@@ -254,6 +254,34 @@ impl<'py> Given<'_, 'py> {
     }
 }
 
+fn settings_of_csbm(given: &SettingText<'_, '_>) -> PyResult<CsbmConfig> {
+    let defaults = CsbmConfig::default();
+    Ok(CsbmConfig {
+        num_nodes: given.take("num_nodes")?.unwrap_or(defaults.num_nodes),
+        num_classes: given.take("num_classes")?.unwrap_or(defaults.num_classes),
+        num_features: given.take("num_features")?.unwrap_or(defaults.num_features),
+        mean_degree: given.take("mean_degree")?.unwrap_or(defaults.mean_degree),
+        homophily: given.take("homophily")?.unwrap_or(defaults.homophily),
+        separation: given.take("separation")?.unwrap_or(defaults.separation),
+        noise: given.take("noise")?.unwrap_or(defaults.noise),
+    })
+}
+
+fn settings_of_sbbam(given: &SettingText<'_, '_>) -> PyResult<SbbamConfig> {
+    let defaults = SbbamConfig::default();
+    let attachment: Option<String> = given.take("attachment")?;
+    let attachment = attachment
+        .map(|name| name.parse())
+        .transpose()
+        .map_err(raised)?;
+    Ok(SbbamConfig {
+        block_sizes: given.take("block_sizes")?.unwrap_or(defaults.block_sizes),
+        r: given.take("r")?.unwrap_or(defaults.r),
+        p_between: given.take("p_between")?.unwrap_or(defaults.p_between),
+        attachment: attachment.unwrap_or(defaults.attachment),
+    })
+}
+
 /// Samples a graph of one of the models, by its settings and a seed.
 #[pyfunction]
 pub fn generate(
@@ -263,9 +291,9 @@ pub fn generate(
     seed: u64,
 ) -> PyResult<PyGraph> {
     use gnarl_graph::generate as g;
-    let given = Given(settings);
-    type Draw = Box<dyn FnOnce() -> gnarl_graph::Result<Graph> + Send>;
-    let draw: Draw = match kind {
+    let given = SettingText(settings);
+    type Sample = Box<dyn FnOnce() -> gnarl_graph::Result<Graph> + Send>;
+    let sample: Sample = match kind {
         "erdos_renyi" => {
             let (n, p) = (given.need("n")?, given.need("p")?);
             Box::new(move || g::erdos_renyi(n, p, seed))
@@ -290,31 +318,11 @@ pub fn generate(
             Box::new(move || g::sbm(&config, seed))
         }
         "csbm" => {
-            let usual = CsbmConfig::default();
-            let config = CsbmConfig {
-                num_nodes: given.take("num_nodes")?.unwrap_or(usual.num_nodes),
-                num_classes: given.take("num_classes")?.unwrap_or(usual.num_classes),
-                num_features: given.take("num_features")?.unwrap_or(usual.num_features),
-                mean_degree: given.take("mean_degree")?.unwrap_or(usual.mean_degree),
-                homophily: given.take("homophily")?.unwrap_or(usual.homophily),
-                separation: given.take("separation")?.unwrap_or(usual.separation),
-                noise: given.take("noise")?.unwrap_or(usual.noise),
-            };
+            let config = settings_of_csbm(&given)?;
             Box::new(move || g::csbm(&config, seed))
         }
         "sbbam" => {
-            let usual = SbbamConfig::default();
-            let attachment: Option<String> = given.take("attachment")?;
-            let attachment = attachment
-                .map(|name| name.parse())
-                .transpose()
-                .map_err(raised)?;
-            let config = SbbamConfig {
-                block_sizes: given.take("block_sizes")?.unwrap_or(usual.block_sizes),
-                r: given.take("r")?.unwrap_or(usual.r),
-                p_between: given.take("p_between")?.unwrap_or(usual.p_between),
-                attachment: attachment.unwrap_or(usual.attachment),
-            };
+            let config = settings_of_sbbam(&given)?;
             Box::new(move || g::sbbam(&config, seed))
         }
         "complete" | "path" | "cycle" | "star" => {
@@ -339,8 +347,8 @@ pub fn generate(
         }
         _ => return Err(wrong(format!("unknown generator '{kind}'"))),
     };
-    if let Some(stray) = settings.keys().iter().next() {
-        return Err(wrong(format!("{kind}: unknown setting {stray}")));
+    if let Some(unknown) = settings.keys().iter().next() {
+        return Err(wrong(format!("{kind}: unknown setting {unknown}")));
     }
-    Ok(PyGraph::of(work::quietly(py, None, draw)?, kind))
+    Ok(PyGraph::of(work::quietly(py, None, sample)?, kind))
 }

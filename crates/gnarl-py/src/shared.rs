@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{raised, wrong};
 use crate::graph::{Parts, data, dataset, split_of};
-use crate::model::{PyFitted, Words};
+use crate::model::{ModelDescription, PyFitted};
 use crate::work;
 
 /// One worker of a distributed training.
@@ -48,11 +48,11 @@ impl PySharedTraining {
 #[pymethods]
 impl PySharedTraining {
     #[new]
-    #[pyo3(signature = (on, words, split=None, seed=0, n_jobs=None))]
+    #[pyo3(signature = (on, description, split=None, seed=0, n_jobs=None))]
     fn new(
         py: Python<'_>,
         on: &Bound<'_, PyAny>,
-        words: Words,
+        description: ModelDescription,
         split: Option<Parts<'_>>,
         seed: u64,
         n_jobs: Option<usize>,
@@ -63,7 +63,7 @@ impl PySharedTraining {
                 "the features of this graph are scaled for another model; take the graph they come from",
             ));
         }
-        let model = words.model(&on.name, on.content.task())?;
+        let model = description.model(&on.name, on.content.task())?;
         let split = split.as_ref().map(split_of).transpose()?;
         if let Some(split) = &split {
             split.check_range(on.content.num_items()).map_err(raised)?;

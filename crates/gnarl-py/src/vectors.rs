@@ -29,7 +29,7 @@ fn density_named(name: &str, components: Option<&str>) -> PyResult<Density> {
     Ok(density.with_components(components))
 }
 
-/// A density fitted to vectors.
+/// Density fitted to vectors by `gnarl.density`.
 #[pyclass(frozen, module = "gnarl._gnarl", name = "Density")]
 pub struct PyDensity {
     fitted: Arc<dyn FittedDensity>,
@@ -75,7 +75,19 @@ impl PyDensity {
         })
     }
 
-    /// Samples vectors, one per row.
+    /// Samples vectors.
+    ///
+    /// Parameters
+    /// ----------
+    /// count : int
+    ///     Number of vectors.
+    /// seed : int, default=0
+    ///     Seed.
+    ///
+    /// Returns
+    /// -------
+    /// ndarray of shape (count, n_features)
+    ///     Vectors.
     #[pyo3(signature = (count, seed=0))]
     fn sample<'py>(
         &self,
@@ -93,11 +105,26 @@ impl PyDensity {
             )));
         }
         let rng = &mut stream(seed, "density draws", 0);
-        let drawn: Vec<f64> = (0..count).flat_map(|_| self.fitted.sample(rng)).collect();
-        PyArray1::from_vec(py, drawn).reshape([count, self.fitted.dim()])
+        let samples: Vec<f64> = (0..count).flat_map(|_| self.fitted.sample(rng)).collect();
+        PyArray1::from_vec(py, samples).reshape([count, self.fitted.dim()])
     }
 
-    /// Returns the logarithm of the density at each row of a matrix.
+    /// Computes the logarithm of the density.
+    ///
+    /// Parameters
+    /// ----------
+    /// points : ndarray of shape (n_samples, n_features)
+    ///     Vectors.
+    ///
+    /// Returns
+    /// -------
+    /// ndarray of shape (n_samples,)
+    ///     Logarithm of the density at each vector.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     For a density that can only be sampled, and for vectors of another length.
     fn log_density<'py>(
         &self,
         py: Python<'py>,
@@ -116,7 +143,7 @@ impl PyDensity {
             .collect();
         let logs = logs.ok_or_else(|| {
             wrong(format!(
-                "{} draws vectors and cannot say how likely one is here",
+                "{} samples vectors and has no density at a point",
                 self.name
             ))
         })?;
@@ -148,7 +175,7 @@ impl PyDensity {
 }
 
 /// Vectors sampled class by class, their classes, and reports of the fits as JSON.
-type Drawn<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<i64>>, String);
+type Sampled<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<i64>>, String);
 
 /// Samples new vectors of each class from a density fitted to the class.
 #[pyfunction]
@@ -163,7 +190,7 @@ pub fn gratin<'py>(
     samples: &str,
     seed: u64,
     n_jobs: Option<usize>,
-) -> PyResult<Drawn<'py>> {
+) -> PyResult<Sampled<'py>> {
     let (vectors, classes) = (dense64(vectors, "X")?, ids(classes, "y")?);
     if vectors.num_cols() == 0 {
         return Err(wrong("X: vectors of no numbers"));
@@ -172,12 +199,12 @@ pub fn gratin<'py>(
         density: density_named(density, components)?,
         samples: samples.parse().map_err(raised)?,
     };
-    let drawn = work::quietly(py, n_jobs, move || {
+    let sampled = work::quietly(py, n_jobs, move || {
         sample_vectors(&vectors, &classes, &sampling, seed)
     })?;
-    let fits = serde_json::to_string(&drawn.fits).map_err(|e| wrong(e.to_string()))?;
-    let of = PyArray1::from_iter(py, drawn.classes.iter().map(|&c| i64::from(c)));
-    Ok((given(py, &drawn.vectors)?, of, fits))
+    let fits = serde_json::to_string(&sampled.fits).map_err(|e| wrong(e.to_string()))?;
+    let of = PyArray1::from_iter(py, sampled.classes.iter().map(|&c| i64::from(c)));
+    Ok((given(py, &sampled.vectors)?, of, fits))
 }
 
 /// Returns the influence of one more training vector on the loss on a set, for each candidate:

@@ -16,9 +16,9 @@ use rayon::ThreadPool;
 use crate::errors::{raised, wrong};
 
 /// Interval at which a waiting thread checks for Ctrl-C.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL: Duration = Duration::from_millis(50);
 /// Time for cancelled work to stop before it is abandoned.
-const PATIENCE: Duration = Duration::from_millis(400);
+const GRACE: Duration = Duration::from_millis(400);
 /// Largest number of threads. A larger number is a typing error rather than a machine.
 const MOST_THREADS: usize = 4096;
 
@@ -90,7 +90,7 @@ pub fn run<T: Send + 'static>(
     });
     let receiver = Mutex::new(receiver);
     loop {
-        match wait(py, &receiver, LOOK) {
+        match wait(py, &receiver, POLL) {
             Ok(outcome) => {
                 let found = finished(outcome)?;
                 if let Some(tick) = tick {
@@ -102,12 +102,12 @@ pub fn run<T: Send + 'static>(
                 return Err(PyRuntimeError::new_err("the work was lost"));
             }
             Err(RecvTimeoutError::Timeout) => {
-                let asked = py
+                let checked = py
                     .check_signals()
                     .and_then(|()| tick.map_or(Ok(()), |tick| tick(py)));
-                if let Err(interrupt) = asked {
+                if let Err(interrupt) = checked {
                     stop.store(true, Ordering::Relaxed);
-                    if wait(py, &receiver, PATIENCE).is_err() {
+                    if wait(py, &receiver, GRACE).is_err() {
                         abandon(threads);
                     }
                     return Err(interrupt);
@@ -145,12 +145,12 @@ fn finished<T>(outcome: Outcome<T>) -> PyResult<T> {
     match outcome {
         Ok(result) => result.map_err(raised),
         Err(panic) => {
-            let said = panic.downcast_ref::<String>().cloned();
-            let said = said
+            let message = panic.downcast_ref::<String>().cloned();
+            let message = message
                 .or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()))
                 .unwrap_or_default();
             Err(PyRuntimeError::new_err(
-                format!("{said}; this is a fault in gnarl, please report it").replace('\n', " "),
+                format!("{message}; this is a fault in gnarl, please report it").replace('\n', " "),
             ))
         }
     }

@@ -10,6 +10,8 @@
 //! | [`attack`] | changes to features and edges within a budget that cause errors |
 //! | [`robustness`] | estimates, upper bounds and certificates of a model's sensitivity |
 
+#![forbid(unsafe_code)]
+
 pub mod attack;
 pub mod classifier;
 pub mod defense;

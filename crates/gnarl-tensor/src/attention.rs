@@ -334,32 +334,72 @@ simd_dispatch! {
         range: Range<usize>,
         entry_of: Option<&[u32]>,
         g: &[T],
-        out: Target<'_, T>,
+        out: &mut [MaybeUninit<T>],
     ) {
-        let (width, mut out) = (h.width(), out);
+        let width = h.width();
         for (i, row) in range.enumerate() {
-            let out = out.part(i * width..(i + 1) * width).initialised();
-            if h.is_eight_by_eight() && let Ok(sums) = <&mut [T; WIDTH]>::try_from(&mut *out) {
-                *sums = h.eight_by_eight_grads(row, entry_of, g, *sums);
-                continue;
-            }
-            let own = &h.rows[row * width..(row + 1) * width];
-            for k in h.pattern.row(row) {
-                kernels::prefetch_row(h.cols, h.pattern, k, width);
-                let other = &h.cols[h.pattern.indices()[k] as usize * width..][..width];
-                let entry = entry_of.map_or(k, |map| map[k] as usize);
-                for head in 0..h.heads {
-                    let g = g[entry * h.heads + head];
-                    let part = h.part(head);
-                    let (own, other, a) = (&own[part.clone()], &other[part.clone()], &h.attention[part.clone()]);
-                    for (((o, x), y), a) in out[part].iter_mut().zip(own).zip(other).zip(a) {
-                        let d = if *x + *y > T::ZERO { g } else { g * h.slope };
-                        *o = d.mul_add(*a, *o);
-                    }
-                }
+            let out = Target::Write(&mut out[i * width..(i + 1) * width]).initialised();
+            add_row_grad(h, row, entry_of, g, out);
+        }
+    }
+}
+
+simd_dispatch! {
+    /// Adds [`grad_rows`] to the values of `out`.
+    fn add_grad_rows<T: Float>(
+        h: Heads<'_, T>,
+        range: Range<usize>,
+        entry_of: Option<&[u32]>,
+        g: &[T],
+        out: &mut [T],
+    ) {
+        let width = h.width();
+        for (i, row) in range.enumerate() {
+            add_row_grad(h, row, entry_of, g, &mut out[i * width..(i + 1) * width]);
+        }
+    }
+}
+
+/// Adds the gradient of [`grad_rows`] to one row.
+#[inline(always)]
+fn add_row_grad<T: Float>(
+    h: Heads<'_, T>,
+    row: usize,
+    entry_of: Option<&[u32]>,
+    g: &[T],
+    out: &mut [T],
+) {
+    if h.is_eight_by_eight()
+        && let Ok(sums) = <&mut [T; WIDTH]>::try_from(&mut *out)
+    {
+        *sums = h.eight_by_eight_grads(row, entry_of, g, *sums);
+        return;
+    }
+    let width = h.width();
+    let own = &h.rows[row * width..(row + 1) * width];
+    for k in h.pattern.row(row) {
+        kernels::prefetch_row(h.cols, h.pattern, k, width);
+        let other = &h.cols[h.pattern.indices()[k] as usize * width..][..width];
+        let entry = entry_of.map_or(k, |map| map[k] as usize);
+        for head in 0..h.heads {
+            let g = g[entry * h.heads + head];
+            let part = h.part(head);
+            let a = &h.attention[part.clone()];
+            let (own, other) = (&own[part.clone()], &other[part.clone()]);
+            for (((o, x), y), a) in out[part].iter_mut().zip(own).zip(other).zip(a) {
+                let d = if *x + *y > T::ZERO { g } else { g * h.slope };
+                *o = d.mul_add(*a, *o);
             }
         }
     }
+}
+
+/// Writes or adds [`grad_rows`] for all rows of the pattern.
+fn write_grad<T: Float>(h: Heads<'_, T>, entry_of: Option<&[u32]>, g: &[T], target: Target<'_, T>) {
+    target.for_row_blocks(h.pattern, h.width(), |range, out| match out {
+        Target::Write(out) => grad_rows(h, range, entry_of, g, out),
+        Target::Add(out) => add_grad_rows(h, range, entry_of, g, out),
+    });
 }
 
 simd_dispatch! {
@@ -435,7 +475,6 @@ impl Operation for GatV2 {
     }
 
     fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
-        let (_, width) = at.inputs[0].dims2()?;
         let (heads, dim) = at.inputs[2].dims2()?;
         by_precision!(self.name(), grad.dtype(), T => {
             let (r, c, a) =
@@ -444,23 +483,14 @@ impl Operation for GatV2 {
             let h = Heads { pattern: &self.pattern, rows: &r, cols: &c, attention: &a, heads, dim, slope };
             if to.wants(0) {
                 // SAFETY: every row is written.
-                unsafe {
-                    to.fill::<T>(0, |target| {
-                        target.for_row_blocks(h.pattern, width, |range, out| grad_rows(h, range, None, &g, out));
-                    })?;
-                }
+                unsafe { to.fill::<T>(0, |target| write_grad(h, None, &g, target))? };
             }
             if to.wants(1) {
                 let transposed = self.pattern.transposed();
                 let h = Heads { pattern: &transposed.pattern, rows: &c, cols: &r, ..h };
+                let entry_of = Some(&transposed.entry_of[..]);
                 // SAFETY: every row is written.
-                unsafe {
-                    to.fill::<T>(1, |target| {
-                        target.for_row_blocks(h.pattern, width, |range, out| {
-                            grad_rows(h, range, Some(&transposed.entry_of), &g, out);
-                        });
-                    })?;
-                }
+                unsafe { to.fill::<T>(1, |target| write_grad(h, entry_of, &g, target))? };
             }
             if to.wants(2) {
                 let total = attention_gradient(h, &g);

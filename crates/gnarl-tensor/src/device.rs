@@ -148,7 +148,10 @@ fn pair_products<T: Float>(
     let [a, b] = copies.as_ref().map_or([a, b], |[a, b]| [a, b]);
     target.for_chunks(PAIRS, |i, out| {
         let pairs = &pairs[i * PAIRS..][..out.len()];
-        kernels::pair_products(pairs, a, b, padded, out);
+        match out {
+            Target::Write(out) => kernels::pair_products(pairs, a, b, padded, out),
+            Target::Add(out) => kernels::add_pair_products(pairs, a, b, padded, out),
+        }
     });
 }
 

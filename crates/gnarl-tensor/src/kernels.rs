@@ -253,13 +253,13 @@ impl<T: Float> Gather<'_, T> {
                 even.0[b] += odd.0[b];
                 even.1[b] += odd.1[b];
             }
-            let mut out = out.part(i * self.width..(i + 1) * self.width);
+            let at = i * self.width;
             if TWO {
                 // The second store writes the overlap of both.
-                out.part(part.from..last).store(&even.0[..last - part.from]);
-                out.part(last..last + B).store(&even.1);
+                out.store(at + part.from, &even.0[..last - part.from]);
+                out.store(at + last, &even.1);
             } else {
-                out.part(part.from..part.from + B).store(&even.0);
+                out.store(at + part.from, &even.0);
             }
         }
     }
@@ -325,7 +325,7 @@ impl<T: Float> Gather<'_, T> {
                     even[b] += odd[b];
                 }
                 let at = (row - range.start) * self.width + part.from;
-                out.part(at..at + B).store(even);
+                out.store(at, even);
             }
         }
     }
@@ -415,7 +415,7 @@ impl<T: Float> Gather<'_, T> {
                     sum[c] = values[c].mul_add(from[c], sum[c]);
                 }
             }
-            out.part(i * WIDTH..(i + 1) * WIDTH).store(&sum);
+            out.store(i * WIDTH, &sum);
         }
     }
 }
@@ -495,13 +495,13 @@ simd_dispatch! {
                 if let (HEADS, Some((a, _)), Some((b, _))) = (heads, a.split_first_chunk(), b.split_first_chunk())
                     && width == WIDTH
                 {
-                    out.part(slot..slot + HEADS).store(&inner_products_of_heads(a, b));
+                    out.store(slot, &inner_products_of_heads(a, b));
                     slot += HEADS;
                     continue;
                 }
                 for head in 0..heads {
                     let columns = head * head_width..(head + 1) * head_width;
-                    out.part(slot..slot + 1).store(&[inner_product(&a[columns.clone()], &b[columns])]);
+                    out.store(slot, &[inner_product(&a[columns.clone()], &b[columns])]);
                     slot += 1;
                 }
             }
@@ -530,23 +530,43 @@ simd_dispatch! {
         a: &[T],
         b: &[T],
         width: usize,
-        out: Target<'_, T>,
+        out: &mut [MaybeUninit<T>],
     ) {
-        let mut out = out;
-        for (i, &(u, v)) in pairs.iter().enumerate() {
-            let mut sums = [T::ZERO; PAIR_LANES];
-            let there = lanes_of(a, u, width).iter().zip(lanes_of(b, v, width));
-            let back = lanes_of(a, v, width).iter().zip(lanes_of(b, u, width));
-            for ((a_u, b_v), (a_v, b_u)) in there.zip(back) {
-                for l in 0..PAIR_LANES {
-                    sums[l] = a_u[l].mul_add(b_v[l], a_v[l].mul_add(b_u[l], sums[l]));
-                }
-            }
-            // In a fixed order, halves on halves.
-            let [s0, s1, s2, s3, s4, s5, s6, s7] = sums;
-            out.part(i..i + 1).store(&[((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))]);
+        for (out, &pair) in out.iter_mut().zip(pairs) {
+            out.write(pair_product(pair, a, b, width));
         }
     }
+}
+
+simd_dispatch! {
+    /// Adds [`pair_products`] to the values of `out`.
+    pub(crate) fn add_pair_products<T: Float>(
+        pairs: &[(u32, u32)],
+        a: &[T],
+        b: &[T],
+        width: usize,
+        out: &mut [T],
+    ) {
+        for (out, &pair) in out.iter_mut().zip(pairs) {
+            *out += pair_product(pair, a, b, width);
+        }
+    }
+}
+
+/// Computes `a_u · b_v + a_v · b_u`.
+#[inline(always)]
+fn pair_product<T: Float>((u, v): (u32, u32), a: &[T], b: &[T], width: usize) -> T {
+    let mut sums = [T::ZERO; PAIR_LANES];
+    let there = lanes_of(a, u, width).iter().zip(lanes_of(b, v, width));
+    let back = lanes_of(a, v, width).iter().zip(lanes_of(b, u, width));
+    for ((a_u, b_v), (a_v, b_u)) in there.zip(back) {
+        for l in 0..PAIR_LANES {
+            sums[l] = a_u[l].mul_add(b_v[l], a_v[l].mul_add(b_u[l], sums[l]));
+        }
+    }
+    // In a fixed order, halves on halves.
+    let [s0, s1, s2, s3, s4, s5, s6, s7] = sums;
+    ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))
 }
 
 /// Returns a node's row, `PAIR_LANES` columns at a time.

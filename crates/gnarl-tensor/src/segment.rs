@@ -117,7 +117,10 @@ impl Operation for SegmentSoftmax {
             unsafe {
                 to.fill::<T>(0, |target| {
                     target.for_entry_blocks(&self.pattern, heads, |rows, out| {
-                        softmax_grad_rows(&self.pattern, rows, &p, &g, heads, out);
+                        match out {
+                            Target::Write(out) => softmax_grad_rows(&self.pattern, rows, &p, &g, heads, out),
+                            Target::Add(out) => add_softmax_grad_rows(&self.pattern, rows, &p, &g, heads, out),
+                        }
                     });
                 })
             }
@@ -126,31 +129,62 @@ impl Operation for SegmentSoftmax {
 }
 
 simd_dispatch! {
-    /// Computes `p · (g - Σ p g)` over each row, written or added; the heads of an entry are
-    /// computed together.
+    /// Computes `p · (g - Σ p g)` over each row; the heads of an entry are computed together.
     fn softmax_grad_rows<T: Float>(
         pattern: &Pattern,
         rows: Range<usize>,
         p: &[T],
         g: &[T],
         heads: usize,
-        out: Target<'_, T>,
+        out: &mut [MaybeUninit<T>],
     ) {
-        let mut out = out;
-        let base = pattern.offsets()[rows.start] * heads;
-        let step = heads.max(1);
-        let mut means = vec![T::ZERO; heads];
-        for row in rows {
-            let entries = pattern.row(row).start * heads..pattern.row(row).end * heads;
-            let (p, g) = (&p[entries.clone()], &g[entries.clone()]);
-            let mut out = out.part(entries.start - base..entries.end - base);
-            means.fill(T::ZERO);
-            for (p, g) in p.chunks_exact(step).zip(g.chunks_exact(step)) {
-                means.iter_mut().zip(p).zip(g).for_each(|((mean, p), g)| *mean += *p * *g);
-            }
-            for (i, (p, g)) in p.chunks_exact(step).zip(g.chunks_exact(step)).enumerate() {
-                let products = p.iter().zip(g).zip(&means).map(|((p, g), mean)| *p * (*g - *mean));
-                out.part(i * step..(i + 1) * step).add(products);
+        softmax_grads(pattern, rows, [p, g], heads, out, |out, x| _ = out.write(T::ZERO + x));
+    }
+}
+
+simd_dispatch! {
+    /// Adds [`softmax_grad_rows`] to the values of `out`.
+    fn add_softmax_grad_rows<T: Float>(
+        pattern: &Pattern,
+        rows: Range<usize>,
+        p: &[T],
+        g: &[T],
+        heads: usize,
+        out: &mut [T],
+    ) {
+        softmax_grads(pattern, rows, [p, g], heads, out, |out, x| *out += x);
+    }
+}
+
+/// Computes [`softmax_grad_rows`] into values that are written or added to by `put`.
+#[inline(always)]
+fn softmax_grads<T: Float, O>(
+    pattern: &Pattern,
+    rows: Range<usize>,
+    [p, g]: [&[T]; 2],
+    heads: usize,
+    out: &mut [O],
+    put: impl Fn(&mut O, T),
+) {
+    let base = pattern.offsets()[rows.start] * heads;
+    let step = heads.max(1);
+    let mut means = vec![T::ZERO; heads];
+    for row in rows {
+        let entries = pattern.row(row).start * heads..pattern.row(row).end * heads;
+        let (p, g) = (&p[entries.clone()], &g[entries.clone()]);
+        let out = &mut out[entries.start - base..entries.end - base];
+        means.fill(T::ZERO);
+        for (p, g) in p.chunks_exact(step).zip(g.chunks_exact(step)) {
+            let products = p.iter().zip(g);
+            means
+                .iter_mut()
+                .zip(products)
+                .for_each(|(mean, (p, g))| *mean += *p * *g);
+        }
+        let of_entries = p.chunks_exact(step).zip(g.chunks_exact(step));
+        for (out, (p, g)) in out.chunks_exact_mut(step).zip(of_entries) {
+            for (((out, p), g), mean) in out.iter_mut().zip(p).zip(g).zip(&means) {
+                put(out, *p * (*g - *mean));
             }
         }
     }

@@ -55,25 +55,28 @@ impl<'a, T> Target<'a, T> {
 impl<'a, T: Float> Target<'a, T> {
     /// Returns values to add to: the values so far, or zeros.
     #[inline(always)]
-    pub fn initialised(mut self) -> &'a mut [T] {
-        if let Target::Write(values) = &mut self {
-            values.iter_mut().for_each(|value| _ = value.write(T::ZERO));
+    pub fn initialised(self) -> &'a mut [T] {
+        match self {
+            Target::Add(values) => values,
+            Target::Write(values) => {
+                values.iter_mut().for_each(|value| _ = value.write(T::ZERO));
+                // SAFETY: just written; both types have one layout.
+                unsafe { &mut *(std::ptr::from_mut(values) as *mut [T]) }
+            }
         }
-        // SAFETY: just written.
-        unsafe { self.assume_written() }
     }
 
-    /// Writes these values, or adds them to the values so far.
+    /// Writes values from a position on, or adds them to the values so far.
     #[inline(always)]
-    pub(crate) fn store(self, values: &[T]) {
+    pub(crate) fn store(&mut self, at: usize, values: &[T]) {
         match self {
             Target::Write(out) => {
-                for (out, value) in out.iter_mut().zip(values) {
+                for (out, value) in out[at..at + values.len()].iter_mut().zip(values) {
                     out.write(*value);
                 }
             }
             Target::Add(out) => {
-                for (out, value) in out.iter_mut().zip(values) {
+                for (out, value) in out[at..at + values.len()].iter_mut().zip(values) {
                     *out += *value;
                 }
             }
@@ -177,14 +180,14 @@ mod tests {
     #[test]
     fn values_are_written_or_added() {
         let mut sum = [1.0f32, 2.0, 3.0];
-        Target::Add(&mut sum).part(1..3).store(&[10.0, 20.0]);
+        Target::Add(&mut sum).store(1, &[10.0, 20.0]);
         Target::Add(&mut sum).add([0.5f32, 0.5].into_iter());
         assert_eq!(sum, [1.5, 12.5, 23.0]);
         assert_eq!(Target::Add(&mut sum).initialised(), [1.5, 12.5, 23.0]);
 
         let mut fresh = [MaybeUninit::<f32>::uninit(); 3];
         let mut target = Target::Write(&mut fresh);
-        target.part(0..1).store(&[4.0]);
+        target.store(0, &[4.0]);
         target.part(1..3).add([-0.0, 5.0].into_iter());
         assert_eq!(target.len(), 3);
         // SAFETY: the two parts are all of it, and were written.

@@ -21,6 +21,8 @@
 //! A new study is one more file of [`tables`] and, if it needs a new kind of row, one more file of
 //! [`work`] and a line of [`Spec`].
 
+#![forbid(unsafe_code)]
+
 pub mod attacked;
 pub mod cell;
 pub mod claims;

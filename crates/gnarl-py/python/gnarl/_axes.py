@@ -1,4 +1,4 @@
-"""Choices of a model as objects, made from the library's own lists: names, types, defaults and help are those of the command line."""
+"""Choices of a model as objects. Their names, types, defaults and help are generated from the library's lists."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from gnarl._numpy import np
 if TYPE_CHECKING:
     from gnarl._gnarl import Graph
     from gnarl._models import Defended
+    from gnarl._typing import GraphLike, GraphSetLike, MaskLike, ModelLike, RandomState
 
 #: Every choice and setting of the library, as JSON.
 LISTS: dict[str, Any] = json.loads(_gnarl.model_sections())
 
-#: Words that the names of classes write in their own way.
+#: Spelling of words in the names of classes.
 _SPELLING = {
     **{name: name.upper() for name in ("admp", "alm", "appnp", "cgso", "crf", "gat", "gcn", "gcnii", "gin", "gnn", "gpr", "h2gcn", "jk")},
     **{name: name.upper() for name in ("lstm", "mlp", "pna", "rgcn", "rung", "sage", "sgc", "st")},
@@ -32,13 +33,13 @@ _SPELLING = {
 
 
 def keyword(flag: str) -> str:
-    """An option of the command line as a keyword; a word of Python's own ends in an underscore."""
+    """Returns the keyword for an option of the command line; a reserved word of Python gets an underscore."""
     name = flag.replace("-", "_")
     return f"{name}_" if _python.iskeyword(name) else name
 
 
 def text_of(value: Any, what: str) -> str:
-    """A value as the command line would have it."""
+    """Returns a value in the notation of the command line."""
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, np.generic):
@@ -53,12 +54,12 @@ def text_of(value: Any, what: str) -> str:
 
 
 def rename(name: str) -> str:
-    """The class for a choice: ``robust-crf`` is RobustCRF."""
+    """Returns the name of the class for a choice: RobustCRF for ``robust-crf``."""
     return "".join(_SPELLING.get(word, word.capitalize()) for word in name.split("-"))
 
 
 _TYPES: dict[str, type] = {"count": int, "real": float, "switch": bool}
-#: What a word in the form of a text stands for.
+#: Types of the placeholders in the form of a text.
 _FORMS: dict[str, type] = {"N": int, "X": float}
 
 
@@ -70,40 +71,40 @@ class Setting:
     name: str
     #: The option of the command line, without the hyphens.
     flag: str
-    #: What it does.
+    #: Description.
     about: str
-    #: What it does, with its names, its range and its default.
+    #: Description with the allowed names, the range and the default.
     help: str
     #: count, real, switch, name or text.
     kind: str
-    #: The form of a text, as N|auto.
+    #: The form of a text, such as N|auto.
     form: str | None
     #: The values of a name.
     names: tuple[str, ...]
-    #: The allowed values of a number, as ``in [0, 1]``.
+    #: The allowed values of a number, such as ``in [0, 1]``.
     range: str | None
-    #: The value where none is given.
+    #: The default.
     default: Any
-    #: Whether it may be left open.
+    #: True if None is allowed.
     optional: bool
-    #: What an open setting means.
+    #: The meaning of None.
     open: str | None
     #: An earlier name.
     was: str | None
 
     @classmethod
     def read(cls, declared: Mapping[str, Any]) -> Setting:
-        """A setting from the library's lists."""
+        """Reads a setting from the library's lists."""
         known = {name: declared[name] for name in cls.__dataclass_fields__}
         return cls(**{**known, "names": tuple(declared["names"])})
 
     @property
     def keyword(self) -> str:
-        """The keyword of the choice's class."""
+        """The keyword of the class."""
         return keyword(self.name)
 
     def types(self) -> list[tuple[str, Any]]:
-        """The types of its values: as written in a stub, and as objects."""
+        """Returns the types of its values, each as written in a stub and as an object."""
         if self.kind == "name":
             return [literal(self.names)]
         if self.form == "X,…":
@@ -123,18 +124,18 @@ class Setting:
 
 
 def literal(names: Iterable[str]) -> tuple[str, Any]:
-    """One of some names as a type."""
+    """Returns the type of a value that is one of some names."""
     names = tuple(names)
     return f"Literal[{', '.join(quoted(name) for name in names)}]", Literal[names]
 
 
 def quoted(value: object) -> str:
-    """A value as a stub writes it: text between double quotes."""
+    """Returns a value as a stub writes it, text in double quotes."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 def either(types: Iterable[tuple[str, Any]], optional: bool = False) -> tuple[str, Any]:
-    """A type that is one of several, as written in a stub and as an object."""
+    """Returns the union of types, as written in a stub and as an object."""
     found = dict(types)
     if optional:
         found["None"] = None
@@ -142,8 +143,20 @@ def either(types: Iterable[tuple[str, Any]], optional: bool = False) -> tuple[st
 
 
 class Choice:
-    """A choice with its settings: hand it to an estimator in the place of its name.
+    """A choice with its settings, which an estimator takes in place of the name of the choice.
 
+    Parameters
+    ----------
+    **settings
+        Settings of the choice by name. The subclasses list them with their defaults.
+
+    Raises
+    ------
+    TypeError
+        For an unknown setting. A setting that was renamed is named with its new name.
+
+    Examples
+    --------
     >>> import gnarl
     >>> gnarl.CGSO(centrality="core")
     CGSO(centrality='core')
@@ -158,34 +171,61 @@ class Choice:
     def __init__(self, **settings: Any) -> None:
         for name in settings:
             if name not in self._settings:
-                raise TypeError(f"{type(self).__name__}: {_stray(name, self._settings)}")
+                raise TypeError(f"{type(self).__name__}: {_unknown(name, self._settings)}")
         for name, setting in self._settings.items():
             setattr(self, name, settings.get(name, setting.default))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The settings by name."""
+        """Returns the settings by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Ignored; for compatibility with scikit-learn.
+
+        Returns
+        -------
+        dict
+            Value of each setting.
+        """
         return {name: getattr(self, name) for name in self._settings}
 
     def set_params(self, **params: Any) -> Choice:
-        """Changes settings."""
+        """Changes settings.
+
+        Parameters
+        ----------
+        **params
+            New values by name.
+
+        Returns
+        -------
+        Choice
+            This object.
+
+        Raises
+        ------
+        ValueError
+            For an unknown setting.
+        """
         for name, value in params.items():
             if name not in self._settings:
-                raise ValueError(f"{type(self).__name__}: {_stray(name, self._settings)}")
+                raise ValueError(f"{type(self).__name__}: {_unknown(name, self._settings)}")
             setattr(self, name, value)
         return self
 
-    def _made(self) -> list[tuple[Setting, Any]]:
-        """The settings that differ from their defaults."""
+    def _changed(self) -> list[tuple[Setting, Any]]:
+        """Returns the settings that differ from their defaults."""
         values = ((name, setting, getattr(self, name)) for name, setting in self._settings.items())
         return [(setting, value) for _, setting, value in values if value is not None and not _same(value, setting.default)]
 
-    def _given(self) -> list[tuple[str, str]]:
-        """The settings that differ from their defaults, by the options of the command line."""
-        return [(setting.flag, text_of(value, setting.keyword)) for setting, value in self._made()]
+    def _options(self) -> list[tuple[str, str]]:
+        """Returns the settings that differ from their defaults, by the options of the command line."""
+        return [(setting.flag, text_of(value, setting.keyword)) for setting, value in self._changed()]
 
     def _stored(self) -> list[tuple[str, str]]:
-        """The settings that differ from their defaults, by the names they are stored under."""
-        return [(setting.name, text_of(value, setting.keyword)) for setting, value in self._made()]
+        """Returns the settings that differ from their defaults, by the names they are stored under."""
+        return [(setting.name, text_of(value, setting.keyword)) for setting, value in self._changed()]
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and isinstance(other, Choice) and self.get_params() == other.get_params()
@@ -194,17 +234,17 @@ class Choice:
         return hash((type(self), *(str(value) for value in self.get_params().values())))
 
     def __repr__(self) -> str:
-        made = (f"{setting.keyword}={value!r}" for setting, value in self._made())
-        return f"{type(self).__name__}({', '.join(made)})"
+        changed = (f"{setting.keyword}={value!r}" for setting, value in self._changed())
+        return f"{type(self).__name__}({', '.join(changed)})"
 
 
 def _same(value: Any, default: Any) -> bool:
-    """Whether a value is the default; arrays and other strangers are not."""
+    """Returns True if a value is the default; arrays and other objects never are."""
     return isinstance(value, (bool, int, float, str)) and bool(value == default)
 
 
-def _stray(name: str, settings: Mapping[str, Setting]) -> str:
-    """The refusal of a setting that a choice does not have."""
+def _unknown(name: str, settings: Mapping[str, Setting]) -> str:
+    """Returns the error message for a setting that a choice does not have."""
     renamed = next((known for known, setting in settings.items() if setting.was and keyword(setting.was) == name), None)
     if renamed is not None:
         return f"{name} is now {renamed}"
@@ -212,40 +252,56 @@ def _stray(name: str, settings: Mapping[str, Setting]) -> str:
 
 
 class ModelChoice(Choice):
-    """A kind of network with its settings."""
+    """Network with its settings."""
 
 
 class OperatorChoice(Choice):
-    """A message-passing operator with its settings."""
+    """Message-passing operator with its settings."""
 
 
 class DepthChoice(Choice):
-    """A number of layers that differs between nodes or graphs."""
+    """Adaptive depth: exits after several layers, and the policy that chooses one for each node or graph."""
 
 
 class WeightsChoice(Choice):
-    """A constraint on the weights of layers."""
+    """Constraint on the weights of the layers."""
 
 
 class AugmentChoice(Choice):
-    """A training-data augmentation with its settings."""
+    """Training-data augmentation with its settings."""
 
 
 class InferenceChoice(Choice):
-    """An inference rule. Called with a model, gnarl's or any function from a Graph to scores, it defends it."""
+    """Inference rule with its settings. Calling it with a model returns the model with this rule."""
 
     def __call__(
         self,
-        model: Any,
-        graph: Graph | Any = None,
+        model: ModelLike,
+        graph: GraphLike | GraphSetLike | None = None,
         *,
-        train_mask: Any = None,
-        random_state: Any = None,
+        train_mask: MaskLike | None = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
     ) -> Defended:
-        """The model with predictions by this rule.
+        """Returns the model with predictions by this rule.
 
-        ``graph`` is what the model was trained on, a graph or a list of graphs: clean-crf learns from it what clean inputs look like.
+        Parameters
+        ----------
+        model : estimator or callable
+            Fitted model, or a function from a graph to scores.
+        graph : Graph or list of Graph, default=None
+            Training data of the model, from which clean-crf and good-at estimate the distribution of clean inputs.
+        train_mask : array-like, default=None
+            Training nodes of the graph.
+        random_state : int or generator, default=None
+            Seed of all random numbers; None is 0.
+        n_jobs : int, default=None
+            Number of threads; None and -1 are all cores.
+
+        Returns
+        -------
+        Defended
+            Model with this inference rule.
         """
         from gnarl._models import Defended
 
@@ -253,16 +309,27 @@ class InferenceChoice(Choice):
 
 
 class DefenseChoice(Choice):
-    """A preprocessing of graphs against attacks. Called with a graph, it gives the graph after it."""
+    """Defence that preprocesses graphs. Calling it with a graph returns the preprocessed graph."""
 
-    def __call__(self, graph: Any) -> Graph:
-        """The graph after the defence."""
+    def __call__(self, graph: GraphLike) -> Graph:
+        """Returns the graph after the defence.
+
+        Parameters
+        ----------
+        graph : Graph
+            Graph, or anything that :class:`gnarl.Graph` reads.
+
+        Returns
+        -------
+        Graph
+            Preprocessed graph.
+        """
         from gnarl._convert import to_graph
 
-        return _gnarl.purified(to_graph(graph), self.kind, self._stored())
+        return _gnarl.preprocessed(to_graph(graph), self.kind, self._stored())
 
 
-#: The class of the choices of each axis.
+#: Base class of the choices of each axis.
 BASES: dict[str, type[Choice]] = {
     "model": ModelChoice,
     "operator": OperatorChoice,
@@ -272,23 +339,23 @@ BASES: dict[str, type[Choice]] = {
     "augment": AugmentChoice,
     "defense": DefenseChoice,
 }
-#: Choices that take no settings and are the default of their axis: their names are enough.
+#: Choices without settings that are the default of their axis: these have names only.
 _PLAIN = ("None", "Fixed", "Free", "Plain")
 
 
 def sentence(text: str) -> str:
-    """Text that begins with a capital letter and ends in a full stop."""
+    """Returns text that begins with a capital letter and ends in a full stop."""
     return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
 
 
 def parameter(name: str, types: str, default: Any, text: str) -> str:
-    """A parameter as numpydoc writes it."""
+    """Returns the numpydoc entry of a parameter."""
     words = re.sub(r"Literal\[(.*?)\]", r"{\1}", types).replace(" | ", " or ")
     return f"{name} : {words}, default={quoted(default)}\n    {text.removesuffix('.')}."
 
 
 def _documented(setting: Setting) -> str:
-    """A setting of a choice as numpydoc writes it."""
+    """Returns the numpydoc entry of a setting."""
     text = setting.about
     if setting.range is not None:
         text += f", {setting.range}"
@@ -298,7 +365,7 @@ def _documented(setting: Setting) -> str:
 
 
 def _class_of(axis: str, entry: Mapping[str, Any]) -> type[Choice]:
-    """The class of an entry of a list."""
+    """Returns the class for an entry of a list."""
     name = entry["name"]
     declared = [Setting.read(setting) for setting in entry["settings"]]
     settings = {setting.keyword: setting for setting in declared}
@@ -344,7 +411,7 @@ CHOICES = _make()
 
 
 def options_of(axes: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """A model by its options: names, numbers and choices."""
+    """Returns the options of the command line for the keywords of a model."""
     given: list[tuple[str, str]] = []
     for name, value in axes.items():
         if value is None:
@@ -354,25 +421,25 @@ def options_of(axes: Mapping[str, Any]) -> list[tuple[str, str]]:
             if value.axis != flag:
                 raise ValueError(f"{flag}: {value!r} is a choice of {value.axis}")
             given.append((flag, value.kind))
-            given.extend(value._given())
+            given.extend(value._options())
         else:
             given.append((flag, text_of(value, name)))
     return given
 
 
 def _flags() -> dict[str, str]:
-    """Every keyword of a model and its option; the network itself comes first of all and is not among them."""
+    """Returns every keyword of a model and its option, without the network itself, which comes first."""
     axes = [section["axis"] for section in LISTS["sections"] if section["axis"] not in (None, "model")]
     settings = [setting["flag"] for section in LISTS["sections"] for setting in section["settings"]]
     return {keyword(flag): flag for flag in ("features", *axes, *settings)}
 
 
-#: Every keyword of a model and its option.
+#: Keywords of a model and their options.
 FLAGS: dict[str, str] = _flags()
 
 
 def declared(name: str) -> list[Setting]:
-    """The settings that a keyword of a model stands for, of each choice that takes it."""
+    """Returns the settings behind a keyword of a model, one for each choice that has it."""
     found: list[Setting] = []
     for section in LISTS["sections"]:
         own = [setting for entry in section["choices"] for setting in entry["settings"]] or section["settings"]
@@ -381,7 +448,7 @@ def declared(name: str) -> list[Setting]:
 
 
 def names_of(axis: str) -> tuple[str, ...]:
-    """The names of the choices of an axis."""
+    """Returns the names of the choices of an axis."""
     if axis == "features":
         return tuple(LISTS["features"])
     section = next((section for section in LISTS["sections"] if section["axis"] == axis), None)
@@ -389,7 +456,7 @@ def names_of(axis: str) -> tuple[str, ...]:
 
 
 def type_of(name: str) -> tuple[str, Any]:
-    """The type of a keyword of a model, as written in a stub and as an object; every one may be left open."""
+    """Returns the type of a keyword of a model, as written in a stub and as an object; None is always allowed."""
     axis = name if name == "model" else FLAGS[name]
     settings = declared(name)
     if settings:
@@ -400,7 +467,7 @@ def type_of(name: str) -> tuple[str, Any]:
 
 
 def help_of(name: str) -> str:
-    """The help of a keyword of a model, as the command line has it."""
+    """Returns the help of a keyword of a model, equal to that of the command line."""
     if name == "features":
         return "Preprocessing of features: " + ", ".join(LISTS["features"])
     for section in LISTS["sections"]:
@@ -413,36 +480,36 @@ def help_of(name: str) -> str:
 
 
 def parameters(entries: Iterable[Mapping[str, Any]]) -> str:
-    """The settings of all entries of a list as numpydoc writes them, with the entries that take them."""
+    """Returns the numpydoc entries of all settings of a list, with the choices that have them."""
     found: dict[str, list[tuple[str, Setting]]] = {}
     for entry in entries:
         for setting in map(Setting.read, entry["settings"]):
             found.setdefault(setting.keyword, []).append((entry["name"], setting))
     texts = []
-    for name, takers in found.items():
+    for name, owners in found.items():
         helps: dict[str, list[str]] = {}
-        for taker, setting in takers:
-            helps.setdefault(setting.help, []).append(taker)
+        for owner, setting in owners:
+            helps.setdefault(setting.help, []).append(owner)
         text = "; ".join(f"{', '.join(who)}: {what}" for what, who in helps.items())
-        types = either((of for _, setting in takers for of in setting.types()), optional=True)[0]
+        types = either((of for _, setting in owners for of in setting.types()), optional=True)[0]
         texts.append(parameter(name, types, None, text))
     return "\n".join(texts)
 
 
 def renamed(name: str, lists: Iterable[Iterable[Mapping[str, Any]]]) -> str | None:
-    """The keywords that have replaced an earlier one, with the choices that take them."""
-    takers: dict[str, list[str]] = {}
+    """Returns the keywords that replaced an earlier one, with the choices that have them."""
+    owners: dict[str, list[str]] = {}
     for entry in (entry for entries in lists for entry in entries):
         for setting in entry["settings"]:
             was, prefix = setting["was"], setting["flag"].removesuffix(setting["name"])
             if was is not None and name in (keyword(was), keyword(prefix + was)):
-                takers.setdefault(keyword(setting["flag"]), []).append(entry["name"])
-    each = (f"{new} of {', '.join(filter(None, names))}" if any(names) else new for new, names in takers.items())
+                owners.setdefault(keyword(setting["flag"]), []).append(entry["name"])
+    each = (f"{new} of {', '.join(filter(None, names))}" if any(names) else new for new, names in owners.items())
     return "; ".join(each) or None
 
 
 def renamed_of_model(name: str) -> str | None:
-    """The keywords of a model that have replaced an earlier one."""
+    """Returns the keywords of a model that replaced an earlier one."""
     shared = [{"name": "", "settings": section["settings"]} for section in LISTS["sections"] if not section["choices"]]
     return renamed(name, [*(section["choices"] for section in LISTS["sections"]), shared])
 

@@ -1,4 +1,4 @@
-"""The choices on each axis, one class each; what they are is in ``_axes``."""
+"""Classes of the choices on each axis; see ``_axes``."""
 
 from gnarl._axes import CHOICES
 

@@ -1,4 +1,4 @@
-"""The command ``gnarl``, the same program as the one in Rust."""
+"""The command ``gnarl``, equal to the program built by Cargo."""
 
 from __future__ import annotations
 
@@ -8,13 +8,25 @@ from gnarl import _gnarl
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command line, by default the process's own, and give its exit code.
+    """Runs a command line.
 
+    Parameters
+    ----------
+    arguments : list of str, default=None
+        Arguments. None: those of the process.
+
+    Returns
+    -------
+    int
+        Exit code.
+
+    Examples
+    --------
     >>> main(["centrality", "--kind", "nobody"])
     2
     """
-    words = sys.argv[1:] if arguments is None else list(arguments)
-    return _gnarl.run_command(["gnarl", *words])
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    return _gnarl.run_command(["gnarl", *given])
 
 
 if __name__ == "__main__":

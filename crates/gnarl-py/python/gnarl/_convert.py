@@ -1,6 +1,6 @@
-"""From what people have to what gnarl needs, and back.
+"""Conversions of graphs and arrays of other libraries to gnarl's, and back.
 
-Nothing is imported that was not handed over: libraries are recognised by what their objects can do.
+Other libraries are recognised by the attributes of their objects, and are not imported.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     Split = tuple[str, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
-#: Dense features of at least this many numbers are looked at: where at most an eighth is not zero, zeros are not stored.
-_WORTH_LOOKING = 1 << 16
+#: Dense features of at least this many numbers are stored as a sparse matrix if at most an eighth is not zero.
+_LARGE = 1 << 16
 
 
 def to_array(value: Any, what: str) -> NDArray[Any]:
-    """Anything array-like as a NumPy array, without a copy where its owner shares memory."""
+    """Returns an array-like as a NumPy array, without a copy if memory can be shared."""
     if isinstance(value, np.ndarray):
         return value
-    if hasattr(value, "detach"):  # a tensor of PyTorch's
+    if hasattr(value, "detach"):  # a tensor of PyTorch
         value = value.detach()
         if hasattr(value, "cpu"):
             value = value.cpu()
@@ -44,19 +44,19 @@ def to_array(value: Any, what: str) -> NDArray[Any]:
 
 
 def to_whole(value: Any, what: str) -> NDArray[Any]:
-    """Whole numbers in one of the types that need no conversion."""
+    """Returns integers in one of the types that need no conversion."""
     array = to_array(value, what)
     if array.size == 0:
         return np.ascontiguousarray(array.reshape(array.shape), dtype=np.int64)
     if array.dtype.kind not in "iu":
-        raise ValueError(f"{what}: has dtype {array.dtype}; whole numbers are needed")
+        raise ValueError(f"{what}: has dtype {array.dtype}; integers are needed")
     if array.dtype.itemsize < 4 or not array.dtype.isnative:
         array = array.astype(np.int64)
     return np.ascontiguousarray(array)
 
 
 def to_items(value: Any, count: int, what: str) -> NDArray[np.int64]:
-    """A mask of so many items, or indices of some of them, as ascending indices."""
+    """Returns the indices that a mask, a slice or indices of ``count`` items select."""
     if isinstance(value, slice):
         return np.arange(count, dtype=np.int64)[value]
     if isinstance(value, range):
@@ -77,7 +77,7 @@ def to_items(value: Any, count: int, what: str) -> NDArray[np.int64]:
 
 
 def to_matrix(value: Any, what: str) -> NDArray[np.float64]:
-    """A matrix of numbers of 64 bits, row by row."""
+    """Returns a matrix of float64 numbers, row by row."""
     array = to_array(value, what)
     if array.ndim != 2:
         raise ValueError(f"{what}: has shape {array.shape}; one row for each vector is needed")
@@ -87,7 +87,7 @@ def to_matrix(value: Any, what: str) -> NDArray[np.float64]:
 
 
 def to_scores(value: Any) -> NDArray[np.float32]:
-    """What a model of one's own answers as a matrix of scores."""
+    """Returns the scores of a user's model as a matrix."""
     array = to_array(value, "scores of the model")
     if array.ndim == 1:
         array = array.reshape(1, -1)
@@ -100,7 +100,7 @@ def to_scores(value: Any) -> NDArray[np.float32]:
 
 
 def _has_class(numbers: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether an item has a class: -1 stands for none, unless -1 and 1 are all there is and so are two classes."""
+    """Returns a mask of labelled items: -1 means unlabelled, unless -1 and 1 are the only values and thus two classes."""
     without = np.asarray(numbers == -1)
     if without.any() and (without | (numbers == 1)).all() and not without.all():
         return np.ones(len(numbers), dtype=bool)
@@ -108,7 +108,7 @@ def _has_class(numbers: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def to_codes(y: Any, what: str = "y") -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Classes by their place among the distinct ones, -1 for those without: NaN, None, empty text, and -1 where there are other numbers than 1."""
+    """Returns the index of each class among the distinct ones, and these; -1 for NaN, None, empty text, and -1 next to numbers other than 1."""
     array = to_array(y, what)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -119,7 +119,7 @@ def to_codes(y: Any, what: str = "y") -> tuple[NDArray[np.int64], NDArray[Any]]:
         whole = array[known]
         odd = np.flatnonzero(~(np.isfinite(whole) & (whole == np.floor(whole))))
         if len(odd):
-            raise ValueError(f"{what}: Unknown label type: {whole[odd[0]]!r} is not a class; classes are whole numbers or text")
+            raise ValueError(f"{what}: Unknown label type: {whole[odd[0]]!r} is not a class; classes are integers or text")
         known[known] = _has_class(whole)
         values: NDArray[Any] = array[known].astype(np.int64)
     elif array.dtype.kind == "b":
@@ -134,10 +134,10 @@ def to_codes(y: Any, what: str = "y") -> tuple[NDArray[np.int64], NDArray[Any]]:
         kinds = {type(v) for v in values.tolist()}
         if array.dtype.kind == "O":
             if not kinds <= {int, str, bool, np.int64, np.int32, np.str_} or len({k in (str, np.str_) for k in kinds}) > 1:
-                raise ValueError(f"{what}: classes of several kinds or of none that has an order: {sorted(k.__name__ for k in kinds)}")
+                raise ValueError(f"{what}: classes must be all integers or all text, not {sorted(k.__name__ for k in kinds)}")
             values = np.array(values.tolist()) if len(values) else values.astype(np.int64)
     else:
-        raise ValueError(f"{what}: has dtype {array.dtype}; classes are whole numbers or text")
+        raise ValueError(f"{what}: has dtype {array.dtype}; classes are integers or text")
     classes, of = np.unique(values, return_inverse=True)
     codes = np.full(len(array), -1, dtype=np.int64)
     codes[known] = of
@@ -145,12 +145,12 @@ def to_codes(y: Any, what: str = "y") -> tuple[NDArray[np.int64], NDArray[Any]]:
 
 
 def class_names(classes: Iterable[Any]) -> list[str]:
-    """Classes as text."""
+    """Returns classes as text."""
     return [value.decode() if isinstance(value, bytes) else str(value) for value in np.asarray(list(classes)).tolist()]
 
 
 def named_classes(names: Sequence[str]) -> NDArray[Any]:
-    """Classes from their names: whole numbers where all of them are."""
+    """Returns classes from their names: integers if all names are."""
     try:
         numbers = [int(name) for name in names]
     except ValueError:
@@ -159,7 +159,7 @@ def named_classes(names: Sequence[str]) -> NDArray[Any]:
 
 
 def with_features(graph: Graph, x: Any) -> Graph:
-    """The same graph with these features."""
+    """Returns the graph with these features."""
     if hasattr(x, "tocsr") and hasattr(x, "nnz"):
         csr = x.tocsr()
         if csr.dtype.kind not in "biuf":
@@ -181,7 +181,7 @@ def with_features(graph: Graph, x: Any) -> Graph:
         raise ValueError(f"x: {array.shape[0]} rows for {graph.num_nodes} nodes")
     with np.errstate(over="ignore"):
         dense = np.ascontiguousarray(array, dtype=np.float32)
-    if dense.size >= _WORTH_LOOKING and np.count_nonzero(dense) <= dense.size // 8:
+    if dense.size >= _LARGE and np.count_nonzero(dense) <= dense.size // 8:
         rows, columns = np.nonzero(dense)
         offsets = np.zeros(dense.shape[0] + 1, dtype=np.int64)
         np.cumsum(np.bincount(rows, minlength=dense.shape[0]), out=offsets[1:])
@@ -190,7 +190,7 @@ def with_features(graph: Graph, x: Any) -> Graph:
 
 
 def _masks(parts: Sequence[Any], count: int, what: str) -> list[Split]:
-    """Splits of masks or indices; PyTorch Geometric stores several side by side as columns."""
+    """Returns the splits of masks or indices; PyTorch Geometric stores several splits as columns."""
     arrays = [None if part is None else part if isinstance(part, (slice, range)) else to_array(part, what) for part in parts]
     columns = [a.shape[1] for a in arrays if isinstance(a, np.ndarray) and a.ndim == 2 and a.dtype == np.bool_]
     none = np.zeros(0, dtype=np.int64)
@@ -211,15 +211,15 @@ def _masks(parts: Sequence[Any], count: int, what: str) -> list[Split]:
 
 
 def given_split(train: Any, val: Any, test: Any, count: int) -> Split | None:
-    """The split that masks or indices name; none where none was given."""
+    """Returns the split of masks or indices; None if all are None."""
     if train is None and val is None and test is None:
         return None
     if train is None:
-        raise ValueError("train_mask: is needed beside val_mask and test_mask")
+        raise ValueError("train_mask: is needed with val_mask and test_mask")
     return _masks([train, val, test], count, "masks")[0]
 
 
-#: More nodes than this are believed only where there are edges in proportion.
+#: Largest number of nodes that is accepted without a proportional number of edges.
 _MANY = 2**27
 
 
@@ -231,13 +231,13 @@ def _edges(rows: Any, columns: Any, weight: Any, num_nodes: int | None) -> Graph
         if len(side) and int(side.min()) < 0:
             at = int(np.argmin(side))
             raise ValueError(f"edges: edge {at} has an end of {side[at]}; ids of nodes are at least 0")
-    believed = 100 * len(rows) + 1_000_001
+    plausible = 100 * len(rows) + 1_000_001
     if num_nodes is None:
         num_nodes = max((int(side.max()) for side in (rows, columns) if len(side)), default=-1) + 1
-        if num_nodes > believed:
+        if num_nodes > plausible:
             raise ValueError(f"edges: node id {num_nodes - 1} in {len(rows)} edges; number nodes 0, 1, 2, … without large gaps, or give num_nodes")
-    elif num_nodes > max(believed, _MANY):
-        raise ValueError(f"num_nodes: {num_nodes} nodes for {len(rows)} edges would take {16 * num_nodes / 1e9:.0f} GB of memory for nothing")
+    elif num_nodes > max(plausible, _MANY):
+        raise ValueError(f"num_nodes: {num_nodes} nodes for {len(rows)} edges would take {16 * num_nodes / 1e9:.0f} GB of memory")
     if weight is not None:
         weight = to_array(weight, "edge_weight")
         if weight.ndim == 2 and weight.shape[1] == 1:
@@ -294,7 +294,7 @@ def _from_table(data: Any, num_nodes: int | None) -> Graph:
 
 
 def _arrow_table(data: Any) -> Any:
-    """Whatever hands out a stream of Arrow's C interface, as pyarrow's table over the same memory."""
+    """Returns an object with the C stream interface of Arrow as a table of pyarrow over the same memory."""
     try:
         import pyarrow
     except ImportError:
@@ -304,10 +304,10 @@ def _arrow_table(data: Any) -> Any:
 
 def _from_networkx(data: Any) -> Graph:
     nodes = list(data.nodes)
-    place = {node: i for i, node in enumerate(nodes)}
+    index = {node: i for i, node in enumerate(nodes)}
     edges = list(data.edges(data=True))
     weighted = any("weight" in attributes for _, _, attributes in edges)
-    ends = np.array([(place[u], place[v]) for u, v, _ in edges], dtype=np.int64).reshape(-1, 2)
+    ends = np.array([(index[u], index[v]) for u, v, _ in edges], dtype=np.int64).reshape(-1, 2)
     weight = np.array([a.get("weight", 1.0) for _, _, a in edges], dtype=np.float64) if weighted else None
     graph = _edges(ends[:, 0], ends[:, 1], weight, len(nodes))
     if nodes != list(range(len(nodes))):
@@ -322,7 +322,7 @@ def _from_networkx(data: Any) -> Graph:
 
 
 def _from_parts(data: Any, keywords: dict[str, Any]) -> Graph:
-    """Something with an edge_index, as PyTorch Geometric's Data, or a mapping of the same."""
+    """Returns the graph of an object or a mapping with ``edge_index``, such as ``Data`` of PyTorch Geometric."""
     get: Callable[[str], Any] = data.get if isinstance(data, Mapping) else lambda name: getattr(data, name, None)
     edge_index = get("edge_index")
     if edge_index is None and get("adj_t") is not None:
@@ -347,7 +347,7 @@ def _from_array(array: NDArray[Any], keywords: dict[str, Any], pairs: bool = Fal
 
 
 def _count(value: Any) -> int | None:
-    """The rows of something, where it has any."""
+    """Returns the number of rows, if there are rows."""
     shape = getattr(value, "shape", None)
     if shape is not None:
         return int(shape[0]) if len(shape) else None
@@ -367,14 +367,29 @@ def to_graph(
     node_names: Sequence[str] | None = None,
     name: str | None = None,
 ) -> Graph:
-    """A :class:`gnarl.Graph` from whatever holds one.
+    """Returns a :class:`gnarl.Graph` from an object that holds a graph.
 
-    ``data`` may be a NumPy ``edge_index`` of shape (2, E), a list of pairs, a SciPy sparse adjacency, a table of edges (pandas, polars, Arrow, or anything with
-    Arrow's C interface), a NetworkX graph, a PyTorch Geometric ``Data`` (or a mapping with the same names), the name of a dataset, or a Graph. Edges are
-    undirected: an edge in both directions, or given twice, is one edge; a self-loop is dropped. ``Graph.dropped`` counts both. Of an edge
-    with two weights the first is kept, with a warning. In ``y``, NaN, None, empty text and -1 stand for nodes without a class (-1 and 1 alone are two
-    classes).
+    :class:`gnarl.Graph` documents the parameters and the objects that are read.
 
+    Parameters
+    ----------
+    data : object
+        Object that holds the edges.
+    num_nodes, x, y, edge_weight, train_mask, val_mask, test_mask, node_names, name : optional
+        Further parts of the graph.
+
+    Returns
+    -------
+    Graph
+        Graph.
+
+    Raises
+    ------
+    ValueError
+        For an object that is not read as a graph, and for parts that do not fit; the message names the argument and the position.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> to_graph(np.array([[0, 1, 2], [1, 2, 0]]), x=np.eye(3), y=["a", "b", "a"])
     Graph("graph": 3 nodes, 3 edges, 3 features, 2 classes)
@@ -437,8 +452,31 @@ def to_graph(
 
 
 def to_graph_set(graphs: Any, y: Any = None, *, name: str | None = None, train: Any = None, val: Any = None, test: Any = None) -> GraphSet:
-    """A :class:`gnarl.GraphSet` from graphs of any kind and a class for each; PyTorch Geometric's bring theirs as ``y``.
+    """Returns a :class:`gnarl.GraphSet` from graphs of any kind and a class for each; graphs of PyTorch Geometric have it as ``y``.
 
+    Parameters
+    ----------
+    graphs : list
+        Graphs, or anything that :class:`gnarl.Graph` reads.
+    y : array-like, default=None
+        Class of each graph.
+    name : str, default=None
+        Name of the set.
+    train, val, test : array-like, default=None
+        Split, as masks or indices.
+
+    Returns
+    -------
+    GraphSet
+        Set of graphs.
+
+    Raises
+    ------
+    ValueError
+        For an item that is not read as a graph, and for classes of another length.
+
+    Examples
+    --------
     >>> to_graph_set([[(0, 1)], [(0, 1), (1, 2)]], [0, 1])
     GraphSet("graphs": 2 graphs, 5 nodes, 3 edges, 2 classes)
     """
@@ -465,13 +503,13 @@ def to_graph_set(graphs: Any, y: Any = None, *, name: str | None = None, train: 
             names = class_names(classes)
     if len(codes) != len(items):
         raise ValueError(f"y: {len(codes)} classes for {len(items)} graphs")
-    made = []
+    result = []
     for i, item in enumerate(items):
         try:
             if not isinstance(item, _gnarl.Graph) and hasattr(item, "edge_index"):
-                made.append(to_graph({"edge_index": item.edge_index, "x": item.x, "num_nodes": getattr(item, "num_nodes", None)}))
+                result.append(to_graph({"edge_index": item.edge_index, "x": item.x, "num_nodes": getattr(item, "num_nodes", None)}))
             else:
-                made.append(to_graph(item))
+                result.append(to_graph(item))
         except ValueError as error:
             raise ValueError(f"graph {i}: {error}") from None
     splits = []
@@ -483,11 +521,11 @@ def to_graph_set(graphs: Any, y: Any = None, *, name: str | None = None, train: 
     own = graphs if isinstance(graphs, _gnarl.GraphSet) else None
     name = name or (own.name if own is not None else "graphs")
     registered = own is not None and own.registered and name == own.name and split is None
-    return _gnarl.GraphSet._from_graphs(made, codes, names, name, splits, registered)
+    return _gnarl.GraphSet._from_graphs(result, codes, names, name, splits, registered)
 
 
 def to_scipy(graph: Graph) -> Any:
-    """The adjacency as ``scipy.sparse.csr_array``."""
+    """Returns the adjacency matrix as ``scipy.sparse.csr_array``."""
     from scipy.sparse import csr_array
 
     weights = graph.weights
@@ -497,7 +535,7 @@ def to_scipy(graph: Graph) -> Any:
 
 
 def csr_of(parts: tuple[Any, Any, Any, tuple[int, int]]) -> Any:
-    """A ``scipy.sparse.csr_array`` of its parts."""
+    """Returns a ``scipy.sparse.csr_array`` from its arrays."""
     from scipy.sparse import csr_array
 
     offsets, indices, values, shape = parts
@@ -505,26 +543,26 @@ def csr_of(parts: tuple[Any, Any, Any, tuple[int, int]]) -> Any:
 
 
 def to_networkx(graph: Graph) -> Any:
-    """A ``networkx.Graph``."""
+    """Returns a ``networkx.Graph``."""
     import networkx
 
-    made = networkx.Graph(name=graph.name)
+    result = networkx.Graph(name=graph.name)
     names = graph.node_names or list(range(graph.num_nodes))
-    made.add_nodes_from(names)
+    result.add_nodes_from(names)
     u, v = _once(graph)
     weights = graph.weights
     if weights is None:
-        made.add_edges_from((names[a], names[b]) for a, b in zip(u.tolist(), v.tolist(), strict=True))
+        result.add_edges_from((names[a], names[b]) for a, b in zip(u.tolist(), v.tolist(), strict=True))
     else:
         upper = weights[_is_upper(graph)]
-        made.add_weighted_edges_from((names[a], names[b], w) for a, b, w in zip(u.tolist(), v.tolist(), upper.tolist(), strict=True))
+        result.add_weighted_edges_from((names[a], names[b], w) for a, b, w in zip(u.tolist(), v.tolist(), upper.tolist(), strict=True))
     x, y, classes = graph.x, graph.y, named_classes(graph.classes)
     for i, node in enumerate(names):
         if x is not None:
-            made.nodes[node]["x"] = x[i]
+            result.nodes[node]["x"] = x[i]
         if y is not None and y[i] >= 0:
-            made.nodes[node]["y"] = classes[y[i]].item()
-    return made
+            result.nodes[node]["y"] = classes[y[i]].item()
+    return result
 
 
 def _is_upper(graph: Graph) -> NDArray[np.bool_]:
@@ -539,7 +577,7 @@ def _once(graph: Graph) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def to_pandas(graph: Graph) -> Any:
-    """A ``pandas.DataFrame`` of edges."""
+    """Returns a ``pandas.DataFrame`` of edges."""
     import pandas
 
     u, v = _once(graph)
@@ -552,29 +590,29 @@ def to_pandas(graph: Graph) -> Any:
 
 
 def to_pyg(graph: Graph) -> Any:
-    """A ``torch_geometric.data.Data``."""
+    """Returns a ``torch_geometric.data.Data``."""
     import torch
     from torch_geometric.data import Data
 
-    made = Data(edge_index=torch.from_numpy(graph.edge_index), num_nodes=graph.num_nodes)
+    result = Data(edge_index=torch.from_numpy(graph.edge_index), num_nodes=graph.num_nodes)
     x, y, weights = graph.x, graph.y, graph.weights
     if x is not None:
-        made.x = torch.from_numpy(np.array(x))
+        result.x = torch.from_numpy(np.array(x))
     if y is not None:
-        made.y = torch.from_numpy(y)
+        result.y = torch.from_numpy(y)
     if weights is not None:
-        made.edge_weight = torch.from_numpy(np.array(weights)).float()
+        result.edge_weight = torch.from_numpy(np.array(weights)).float()
     splits = graph.splits
-    for place, part in ((1, "train_mask"), (2, "val_mask"), (3, "test_mask")):
+    for column, part in ((1, "train_mask"), (2, "val_mask"), (3, "test_mask")):
         if splits:
             mask = torch.zeros(graph.num_nodes, dtype=torch.bool)
-            mask[torch.from_numpy(splits[0][place])] = True
-            made[part] = mask
-    return made
+            mask[torch.from_numpy(splits[0][column])] = True
+            result[part] = mask
+    return result
 
 
 def reduce_graph(graph: Graph) -> tuple[Any, tuple[dict[str, Any]]]:
-    """What pickle keeps of a graph."""
+    """Returns the pickled state of a graph."""
     sparse = graph._sparse_x
     dense = graph._dense_x
     weights = graph.weights
@@ -591,26 +629,26 @@ def reduce_graph(graph: Graph) -> tuple[Any, tuple[dict[str, Any]]]:
 
 
 def rebuild_graph(state: dict[str, Any]) -> Graph:
-    """A graph from what pickle kept."""
+    """Returns a graph from its pickled state."""
     state = dict(state)
     graph = _gnarl.Graph._from_csr(state.pop("indptr"), state.pop("indices"), state.pop("weights"))
     return graph._replace(**state)
 
 
 def reduce_graph_set(graphs: GraphSet) -> tuple[Any, tuple[Any, ...]]:
-    """What pickle keeps of a set."""
+    """Returns the pickled state of a set of graphs."""
     items = [graphs[i] for i in range(len(graphs))]
     return _gnarl.GraphSet._from_graphs, (items, graphs.y, graphs.classes, graphs.name, graphs.splits, graphs.registered)
 
 
 def html_of_graph(graph: Graph) -> str:
-    """A table for notebooks."""
+    """Returns a table for notebooks."""
     rows: list[tuple[str, Any]] = [("nodes", graph.num_nodes), ("edges", graph.num_edges)]
     rows += [("features", graph.num_features), ("classes", len(graph.classes)), ("splits", len(graph.splits))]
     return html_table(f"Graph {graph.name}", rows)
 
 
 def html_table(title: str, rows: Iterable[tuple[str, Any]]) -> str:
-    """A title and rows of a name and a value."""
+    """Returns an HTML table of names and values with a title."""
     cells = "".join(f"<tr><th style='text-align:left'>{html.escape(str(k))}</th><td>{html.escape(str(v))}</td></tr>" for k, v in rows)
     return f"<table><caption>{html.escape(title)}</caption>{cells}</table>"

@@ -1,4 +1,4 @@
-"""Estimators in scikit-learn's manner. scikit-learn itself is not needed."""
+"""Estimators with the interface of scikit-learn, which itself is not needed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,17 @@ from gnarl._numpy import np
 if TYPE_CHECKING:
     import logging
 
-    from numpy.typing import NDArray
+    from gnarl._typing import GraphLike, GraphSetLike, MaskLike, RandomState
+    from numpy.typing import ArrayLike, NDArray
+    from scipy.sparse import csr_array
+    from typing_extensions import Self
 
 
 class NotFittedError(ValueError, AttributeError):
-    """An estimator was asked before it was fitted."""
+    """Raised by an estimator that is used before it is fitted.
+
+    If scikit-learn is loaded, its exception of the same name is raised instead.
+    """
 
 
 def _not_fitted(estimator: object) -> Exception:
@@ -32,8 +38,8 @@ def _not_fitted(estimator: object) -> Exception:
     return NotFittedError(what)
 
 
-def seed_of(random_state: Any) -> int:
-    """A seed from what scikit-learn takes for one; None is 0, so that results come out the same twice."""
+def seed_of(random_state: RandomState) -> int:
+    """Returns the seed of a ``random_state`` of scikit-learn; None is 0, so that results are reproducible."""
     if random_state is None:
         return 0
     if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, (bool, np.bool_)):
@@ -44,11 +50,11 @@ def seed_of(random_state: Any) -> int:
         return int(random_state.randint(0, 2**31 - 1))
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(0, 2**63 - 1))
-    raise ValueError(f"random_state: {random_state!r} is neither a whole number nor a generator of NumPy's")
+    raise ValueError(f"random_state: {random_state!r} is neither an integer nor a generator of NumPy")
 
 
-def threads_of(n_jobs: Any) -> int | None:
-    """Threads; None and -1 are all cores. Their number changes no result."""
+def threads_of(n_jobs: int | None) -> int | None:
+    """Returns the number of threads, None for all cores. It changes no result."""
     if n_jobs is None or n_jobs == -1:
         return None
     if isinstance(n_jobs, (bool, np.bool_)) or not isinstance(n_jobs, (int, np.integer)) or n_jobs < 1:
@@ -57,10 +63,10 @@ def threads_of(n_jobs: Any) -> int | None:
 
 
 class _Bar:
-    """Progress as tqdm shows it, where it is installed, else as lines on standard error."""
+    """Progress bar of tqdm if it is installed, else lines on standard error."""
 
     def __init__(self, what: str) -> None:
-        self.what, self.bar, self.done, self.told = what, None, 0, -1
+        self.what, self.bar, self.done, self.printed = what, None, 0, -1
         try:
             from tqdm.auto import tqdm
 
@@ -74,8 +80,8 @@ class _Bar:
             self.bar.update(done - self.done)
             if loss is not None:
                 self.bar.set_postfix(loss=f"{loss:.3f}", val=None if accuracy is None else f"{accuracy:.1f}%", refresh=False)
-        elif 10 * done // max(total, 1) > self.told:
-            self.told = 10 * done // max(total, 1)
+        elif 10 * done // max(total, 1) > self.printed:
+            self.printed = 10 * done // max(total, 1)
             print(f"{self.what}: epoch {done} of {total}", file=sys.stderr)
         self.done = done
 
@@ -85,14 +91,14 @@ class _Bar:
 
 
 def _log() -> logging.Logger:
-    """What is told about fitting goes here; silent unless somebody listens."""
+    """Returns the logger of fits; silent unless a handler is added."""
     import logging
 
     return logging.getLogger("gnarl")
 
 
-def _told(report: dict[str, Any]) -> list[str]:
-    """What fitting came to and what it settled on, a line each."""
+def _summary(report: dict[str, Any]) -> list[str]:
+    """Returns lines on the result of a fit and on the settings it selected."""
     epochs = sum(len(training["curve"]) for training in report["trained"])
     accuracy = report.get("val_accuracy")
     known = "" if accuracy is None else f", validation accuracy {accuracy:.1f} %"
@@ -103,9 +109,9 @@ def _told(report: dict[str, Any]) -> list[str]:
         found = [(trial["value"], trial.get("val_accuracy")) for trial in of]
         words = ", ".join(f"{value} {'diverged' if accuracy is None else f'{accuracy:.1f} %'}" for value, accuracy in found)
         lines.append(f"{setting} selected on validation items: {words}")
-    trusted = report.get("trusted")
-    if trusted is not None:
-        lines.append(f"the inference trusts its assumption by {trusted:.2f}")
+    limit = report.get("trusted")
+    if limit is not None:
+        lines.append(f"the assumption of the inference rule held up to a perturbation of {limit:.2f}")
     if report.get("interrupted"):
         lines.append("interrupted: the best weights so far are kept")
     return lines
@@ -113,22 +119,25 @@ def _told(report: dict[str, Any]) -> list[str]:
 
 _OTHERS: dict[str, Any] = {"spec": None, "recipe": "default", "random_state": None, "n_jobs": None, "progress": False}
 _ABOUT = {
-    "spec": "A model as TOML, a file or its text, in the place of model; other keywords are put over it",
+    "spec": "Model as TOML, a file or its text, in place of model; other keywords override it",
     "recipe": "Source of defaults: default (the best known), thesis, thesis-ch5 or thesis-ch6",
-    "random_state": "Seed of all random numbers, or a generator of NumPy's that gives one; None is 0",
+    "random_state": "Seed of all random numbers, or a generator of NumPy that gives one; None is 0",
     "n_jobs": "Number of threads; None and -1 are all cores. It changes no result",
-    "progress": "True for a bar, or a function of the epochs done, all of them, the loss and the validation accuracy",
-    "validation_fraction": "Share of the graphs that chooses the epoch, where no validation graphs are named",
+    "progress": "True for a progress bar, or a function of the number of epochs done, their total, the loss and the validation accuracy",
+    "validation_fraction": "Share of the training graphs held out for validation if no validation graphs are given",
 }
 #: The types of parameters that are not settings of a model.
 TYPES = {
     "spec": "str | os.PathLike[str] | None",
     "recipe": literal(LISTS["recipes"])[0],
-    "random_state": "int | np.integer[Any] | np.random.Generator | np.random.RandomState | None",
+    "random_state": "RandomState",
     "n_jobs": "int | None",
     "progress": "bool | Progress",
     "validation_fraction": "float",
 }
+
+#: Types in the documentation, where they differ from those of the signature.
+_TYPES_IN_WORDS = {"spec": "path-like or str", "random_state": "int or generator", "progress": "bool or callable"}
 
 
 def _signature(others: dict[str, Any]) -> inspect.Signature:
@@ -141,7 +150,7 @@ def _signature(others: dict[str, Any]) -> inspect.Signature:
 
 
 class _Estimator:
-    """What both estimators share. Parameters are those of the command line, with underscores."""
+    """Base class of the estimators. Parameters are the options of the command line, with underscores."""
 
     _task = ""
     _others: dict[str, Any] = {}
@@ -165,7 +174,18 @@ class _Estimator:
             raise TypeError(f"{type(self).__name__}: {what}")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; settings of choices as ``axis__setting``."""
+        """Returns the parameters by name; settings of choices are named ``axis__setting``.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            True to include the settings of choices.
+
+        Returns
+        -------
+        dict
+            Value of each parameter.
+        """
         found = {name: getattr(self, name) for name in self._get_param_names()}
         if deep:
             for name, value in list(found.items()):
@@ -173,8 +193,24 @@ class _Estimator:
                     found.update({f"{name}__{k}": v for k, v in value.get_params().items()})
         return found
 
-    def set_params(self, **params: Any) -> Any:
-        """Changes parameters."""
+    def set_params(self, **params: Any) -> Self:
+        """Changes parameters.
+
+        Parameters
+        ----------
+        **params
+            New values by name; settings of choices are named ``axis__setting``.
+
+        Returns
+        -------
+        estimator
+            This object.
+
+        Raises
+        ------
+        ValueError
+            For an unknown parameter.
+        """
         known = self._get_param_names()
         for name, value in params.items():
             own, _, inner = name.partition("__")
@@ -186,7 +222,7 @@ class _Estimator:
                 setattr(self, own, value)
         return self
 
-    def _words(self) -> dict[str, Any]:
+    def _description(self) -> dict[str, Any]:
         spec = self.spec  # type: ignore[attr-defined]
         if spec is not None:
             spec = os.fspath(spec)
@@ -197,7 +233,7 @@ class _Estimator:
         if isinstance(model, Choice):
             if model.axis != "model":
                 raise ValueError(f"model: {model!r} is a choice of {model.axis}")
-            model, options = model.kind, model._given()
+            model, options = model.kind, model._options()
         if model is not None and not isinstance(model, str):
             raise ValueError(f"model: {model!r} is neither the name of a network nor a choice such as gnarl.APPNP()")
         axes = {name: getattr(self, name) for name in FLAGS}
@@ -207,8 +243,24 @@ class _Estimator:
         return {"backbone": model, "spec": spec, "options": options + options_of(axes), "recipe": recipe}
 
     def spec_(self, dataset: str = "") -> str:
-        """The model that these parameters mean, everything filled in, as TOML: what ``--spec`` and ``spec=`` read."""
-        return _gnarl.spec(self._words(), dataset, self._task)
+        """Returns the model of these parameters with all defaults filled in, as TOML for ``spec=`` and ``--spec``.
+
+        Parameters
+        ----------
+        dataset : str, default=""
+            Name of a dataset, for recipes with settings for each dataset.
+
+        Returns
+        -------
+        str
+            Model as TOML.
+
+        Raises
+        ------
+        ValueError
+            For parameters that do not fit together.
+        """
+        return _gnarl.spec(self._description(), dataset, self._task)
 
     # -- fitting
 
@@ -225,12 +277,12 @@ class _Estimator:
         log = _log()
         log.info("fitting %s to %r, seed %d", self.model or "a model", data, seed)
         try:
-            fitted = _gnarl.fit(data, self._words(), split, seed, threads, progress)
+            fitted = _gnarl.fit(data, self._description(), split, seed, threads, progress)
         finally:
             if bar is not None:
                 bar.close()
         self._take(fitted, classes)
-        for line in _told(self.report_):
+        for line in _summary(self.report_):
             log.info("%s", line)
         return self
 
@@ -280,12 +332,43 @@ class _Estimator:
     # -- files
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Writes the fitted model as one safetensors file, the same that ``gnarl train --save`` writes and ``gnarl predict`` reads."""
+        """Writes the fitted model to a safetensors file, equal to that of ``gnarl train --save``.
+
+        Parameters
+        ----------
+        file : path-like
+            File to write.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        OSError
+            If the file cannot be written.
+        """
         self._fitted().save(os.fspath(file))
 
     @classmethod
-    def load(cls, file: str | os.PathLike[str]) -> Any:
-        """Reads what ``save`` or ``gnarl train --save`` wrote."""
+    def load(cls, file: str | os.PathLike[str]) -> Self:
+        """Reads a fitted model from a file of ``save`` or ``gnarl train --save``.
+
+        Parameters
+        ----------
+        file : path-like
+            File to read.
+
+        Returns
+        -------
+        estimator
+            Fitted estimator.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If the file holds no model, or a model of the other task.
+        """
         fitted = _gnarl.Fitted.load(os.fspath(file))
         if fitted.task != cls._task:
             other = "NodeClassifier" if fitted.task == "node" else "GraphClassifier"
@@ -294,13 +377,13 @@ class _Estimator:
         new._take(fitted)
         return new
 
-    # -- looks
+    # -- representation
 
     def __repr__(self) -> str:
-        usual = {**{name: None for name in FLAGS}, "model": None, **self._others}
-        made = ((name, getattr(self, name)) for name in ["model", *FLAGS, *self._others])
-        words = ", ".join(f"{name}={value!r}" for name, value in made if value is not usual[name] and value != usual[name])
-        return f"{type(self).__name__}({words})"
+        defaults = {**{name: None for name in FLAGS}, "model": None, **self._others}
+        values = ((name, getattr(self, name)) for name in ["model", *FLAGS, *self._others])
+        changed = (f"{name}={value!r}" for name, value in values if value is not defaults[name] and value != defaults[name])
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     def _repr_html_(self) -> str:
         rows: list[tuple[str, Any]] = [(k, v) for k, v in self.get_params(deep=False).items() if v is not None and v is not False]
@@ -308,10 +391,10 @@ class _Estimator:
             rows += [("parameters", self.fitted_.num_parameters), ("classes", len(self.classes_)), ("fitted to", self.fitted_.dataset)]
         return html_table(type(self).__name__, rows)
 
-    # -- answers
+    # -- predictions
 
-    def _answers(self, data: Any, plainly: bool = False) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64] | None]:
-        return self._fitted().predict(data, plainly, threads_of(self.n_jobs))  # type: ignore[attr-defined]
+    def _predictions(self, data: _gnarl.Graph | _gnarl.GraphSet) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64] | None]:
+        return self._fitted().predict(data, n_jobs=threads_of(self.n_jobs))  # type: ignore[attr-defined]
 
 
 class NodeClassifier(_Estimator):
@@ -321,11 +404,43 @@ class NodeClassifier(_Estimator):
     def __init__(self, model: Any = None, **keywords: Any) -> None:
         self._set_all(model, keywords)
 
-    def fit(self, graph: Any, y: Any = None, *, train_mask: Any = None, val_mask: Any = None, test_mask: Any = None) -> NodeClassifier:
+    def fit(
+        self,
+        graph: GraphLike,
+        y: ArrayLike | None = None,
+        *,
+        train_mask: MaskLike | None = None,
+        val_mask: MaskLike | None = None,
+        test_mask: MaskLike | None = None,
+    ) -> Self:
         """Fits the model to the training nodes of a graph.
 
-        ``graph`` is anything that :class:`gnarl.Graph` reads. Validation nodes choose among epochs, scalings and policies; test nodes are
-        kept for :meth:`score`. Without masks, the graph's own splits are taken, or what the command line would take for the dataset.
+        Without masks, the split is that of the graph, or the first of the dataset's protocol as on the command line.
+
+        Parameters
+        ----------
+        graph : Graph
+            Graph, or anything that :class:`gnarl.Graph` reads.
+        y : array-like of shape (n_nodes,), default=None
+            Classes of the nodes; None for those of the graph.
+        train_mask : array-like, default=None
+            Training nodes, as a boolean mask, indices or a slice.
+        val_mask : array-like, default=None
+            Validation nodes, which select epochs, feature scalings and policies.
+        test_mask : array-like, default=None
+            Test nodes, on which :meth:`score` computes the accuracy.
+
+        Returns
+        -------
+        NodeClassifier
+            This estimator, fitted.
+
+        Raises
+        ------
+        ValueError
+            For data or parameters that do not fit together.
+        ArithmeticError
+            If training diverges.
         """
         graph = to_graph(graph)
         classes = None
@@ -335,32 +450,103 @@ class NodeClassifier(_Estimator):
                 raise ValueError(f"y: {len(codes)} classes for {graph.num_nodes} nodes")
             graph = graph._replace(y=(codes, class_names(classes)))
         if graph.y is None:
-            raise ValueError("y: the graph has no classes to learn from; requires y to be passed")
+            raise ValueError("y: the graph has no classes; requires y to be passed")
         split = given_split(train_mask, val_mask, test_mask, graph.num_nodes)
         self._fit(graph, split, classes)
         if self.fitted_.num_exits > 1:
             on = self.fitted_.recognised(graph)
-            self.exits_ = self._answers(graph if on is None else on)[2]
+            self.exits_ = self._predictions(graph if on is None else on)[2]
         return self
 
-    def predict(self, graph: Any) -> NDArray[Any]:
-        """The class of every node."""
-        self._fitted()
-        return np.asarray(self.classes_[self._answers(to_graph(graph))[0]])
+    def predict(self, graph: GraphLike) -> NDArray[Any]:
+        """Predicts the class of every node.
 
-    def predict_proba(self, graph: Any) -> NDArray[np.float32]:
-        """A distribution over ``classes_`` for every node."""
-        self._fitted()
-        return self._answers(to_graph(graph))[1]
+        Parameters
+        ----------
+        graph : Graph
+            Graph with the features that the model was fitted to, or anything that :class:`gnarl.Graph` reads.
 
-    def predict_exits(self, graph: Any) -> NDArray[np.int64] | None:
-        """Of a model with exits: the one that every node takes."""
-        self._fitted()
-        return self._answers(to_graph(graph))[2]
+        Returns
+        -------
+        ndarray of shape (n_nodes,)
+            Predicted classes.
 
-    def score(self, graph: Any, y: Any = None, *, mask: Any = None) -> float:
-        """The share of nodes that it is right about: of the mask, else of the test nodes of the graph it was fitted to, else of all
-        that have a class."""
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            For a graph with another number of features.
+        """
+        self._fitted()
+        return np.asarray(self.classes_[self._predictions(to_graph(graph))[0]])
+
+    def predict_proba(self, graph: GraphLike) -> NDArray[np.float32]:
+        """Predicts the distribution over ``classes_`` for every node.
+
+        Parameters
+        ----------
+        graph : Graph
+            Graph, as for :meth:`predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_nodes, n_classes)
+            Probability of each class.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        """
+        self._fitted()
+        return self._predictions(to_graph(graph))[1]
+
+    def predict_exits(self, graph: GraphLike) -> NDArray[np.int64] | None:
+        """Returns the exit that every node uses in a model with exits.
+
+        Parameters
+        ----------
+        graph : Graph
+            Graph, as for :meth:`predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_nodes,) or None
+            Exit of each node; None for a model without exits.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        """
+        self._fitted()
+        return self._predictions(to_graph(graph))[2]
+
+    def score(self, graph: GraphLike, y: ArrayLike | None = None, *, mask: MaskLike | None = None) -> float:
+        """Computes the accuracy.
+
+        Parameters
+        ----------
+        graph : Graph
+            Graph, as for :meth:`predict`.
+        y : array-like of shape (n_nodes,), default=None
+            Classes of the nodes; None for those of the graph.
+        mask : array-like, default=None
+            Nodes to evaluate. None: the test nodes of the graph that the model was fitted to, all labelled nodes of another graph.
+
+        Returns
+        -------
+        float
+            Share of correct predictions, 0 to 1.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If none of the nodes has a class.
+        """
         fitted, graph = self._fitted(), to_graph(graph)
         own = fitted.recognised(graph) if mask is None and y is None else None
         if own is not None and len(fitted.split[3]):
@@ -369,10 +555,28 @@ class NodeClassifier(_Estimator):
             split = given_split(slice(None) if mask is None else mask, None, None, graph.num_nodes)
             assert split is not None
             items = split[1]
-        return _share(self.classes_[self._answers(graph)[0]], graph.y, named_classes(graph.classes), y, items)
+        return _accuracy(self.classes_[self._predictions(graph)[0]], graph.y, named_classes(graph.classes), y, items)
 
-    def operator_matrix(self, graph: Any) -> Any:
-        """What messages travel by on a graph, with the scalars that were learned, as ``scipy.sparse.csr_array``."""
+    def operator_matrix(self, graph: GraphLike) -> csr_array:
+        """Returns the message-passing operator on a graph, with its learned scalars.
+
+        Parameters
+        ----------
+        graph : Graph
+            Graph, as for :meth:`predict`.
+
+        Returns
+        -------
+        scipy.sparse.csr_array
+            Operator.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            For a model with exits, which has an operator for each.
+        """
         from gnarl._convert import csr_of
 
         return csr_of(self._fitted().operator(to_graph(graph)))
@@ -385,86 +589,173 @@ class GraphClassifier(_Estimator):
     def __init__(self, model: Any = None, **keywords: Any) -> None:
         self._set_all(model, keywords)
 
-    def fit(self, graphs: Any, y: Any = None, *, train: Any = None, val: Any = None, test: Any = None) -> GraphClassifier:
-        """Fits the model to graphs, each with a class.
+    def fit(
+        self,
+        graphs: GraphSetLike,
+        y: ArrayLike | None = None,
+        *,
+        train: MaskLike | None = None,
+        val: MaskLike | None = None,
+        test: MaskLike | None = None,
+    ) -> Self:
+        """Fits the model to graphs with one class each.
 
-        ``graphs`` is a list of anything that :class:`gnarl.Graph` reads, or a :class:`gnarl.GraphSet`. Without masks or indices, a set
-        that was loaded takes its first fold as the command line does; of other graphs all are trained on but for
-        ``validation_fraction``, which chooses the epoch.
+        Without masks, a loaded dataset uses its first fold as on the command line. Other graphs are all used for training except for
+        ``validation_fraction``, which selects the epoch.
+
+        Parameters
+        ----------
+        graphs : GraphSet or list of Graph
+            Graphs, or anything that :class:`gnarl.Graph` reads.
+        y : array-like of shape (n_graphs,), default=None
+            Classes of the graphs; None for those of the set.
+        train : array-like, default=None
+            Training graphs, as a boolean mask, indices or a slice.
+        val : array-like, default=None
+            Validation graphs, which select epochs, feature scalings and policies.
+        test : array-like, default=None
+            Test graphs, on which :meth:`score` computes the accuracy.
+
+        Returns
+        -------
+        GraphClassifier
+            This estimator, fitted.
+
+        Raises
+        ------
+        ValueError
+            For data or parameters that do not fit together.
+        ArithmeticError
+            If training diverges.
         """
         given = to_graph_set(graphs, y)
         classes = None if y is None else to_codes(y)[1]
         if not given.classes:
-            raise ValueError("y: the graphs have no classes to learn from; requires y to be passed")
+            raise ValueError("y: the graphs have no classes; requires y to be passed")
         split = given_split(train, val, test, len(given))
         if split is None and not (given.registered or given.splits):
-            split = self._held_back(given)
+            split = self._held_out(given)
         self._fit(given, split, classes)
         if self.fitted_.num_exits > 1:
-            self.exits_ = self._answers(given)[2]
+            self.exits_ = self._predictions(given)[2]
         return self
 
-    def _held_back(self, given: _gnarl.GraphSet) -> Any:
+    def _held_out(self, given: _gnarl.GraphSet) -> Any:
         share = self.validation_fraction  # type: ignore[attr-defined]
         if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < 1:
             raise ValueError(f"validation_fraction: {share!r} is not a share of at least 0 and below 1")
         codes = given.y
         order = np.flatnonzero(codes >= 0)
         np.random.default_rng(seed_of(self.random_state)).shuffle(order)  # type: ignore[attr-defined]
-        # Class after class, so that every class gives its share.
+        # Sorted by class, so that every class has its share.
         order = order[np.argsort(codes[order], kind="stable")]
         every = round(1 / share) if share else len(order) + 1
         held = np.zeros(len(order), dtype=bool)
         held[every - 1 :: max(every, 2)] = True
         return ("held back", np.sort(order[~held]), np.sort(order[held]), np.zeros(0, dtype=np.int64))
 
-    def predict(self, graphs: Any) -> NDArray[Any]:
-        """The class of every graph."""
-        self._fitted()
-        return np.asarray(self.classes_[self._answers(_as_set(graphs))[0]])
+    def predict(self, graphs: GraphSetLike) -> NDArray[Any]:
+        """Predicts the class of every graph.
 
-    def predict_proba(self, graphs: Any) -> NDArray[np.float32]:
-        """A distribution over ``classes_`` for every graph."""
-        self._fitted()
-        return self._answers(_as_set(graphs))[1]
+        Parameters
+        ----------
+        graphs : GraphSet or list of Graph
+            Graphs with the features that the model was fitted to, or anything that :class:`gnarl.Graph` reads.
 
-    def score(self, graphs: Any, y: Any = None) -> float:
-        """The share of graphs that it is right about: of the test graphs of the set it was fitted to, else of all that have a class."""
+        Returns
+        -------
+        ndarray of shape (n_graphs,)
+            Predicted classes.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            For graphs with another number of features.
+        """
+        self._fitted()
+        return np.asarray(self.classes_[self._predictions(_as_set(graphs))[0]])
+
+    def predict_proba(self, graphs: GraphSetLike) -> NDArray[np.float32]:
+        """Predicts the distribution over ``classes_`` for every graph.
+
+        Parameters
+        ----------
+        graphs : GraphSet or list of Graph
+            Graphs, as for :meth:`predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_graphs, n_classes)
+            Probability of each class.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        """
+        self._fitted()
+        return self._predictions(_as_set(graphs))[1]
+
+    def score(self, graphs: GraphSetLike, y: ArrayLike | None = None) -> float:
+        """Computes the accuracy on the test graphs of the set that the model was fitted to, or on all labelled graphs of another set.
+
+        Parameters
+        ----------
+        graphs : GraphSet or list of Graph
+            Graphs, as for :meth:`predict`.
+        y : array-like of shape (n_graphs,), default=None
+            Classes of the graphs; None for those of the set.
+
+        Returns
+        -------
+        float
+            Share of correct predictions, 0 to 1.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If none of the graphs has a class.
+        """
         fitted = self._fitted()
         given = to_graph_set(graphs) if y is None else _as_set(graphs)
         items: Any = np.arange(len(given))
         if y is None and fitted.recognises(given) and len(fitted.split[3]):
             items = fitted.split[3]
-        return _share(self.classes_[self._answers(given)[0]], given.y, named_classes(given.classes), y, items)
+        return _accuracy(self.classes_[self._predictions(given)[0]], given.y, named_classes(given.classes), y, items)
 
 
 def _as_set(graphs: Any) -> _gnarl.GraphSet:
-    """A set whose classes do not matter."""
+    """Returns a set of graphs whose classes are not used."""
     if isinstance(graphs, _gnarl.GraphSet):
         return graphs
     return to_graph_set(graphs)
 
 
-def _share(answers: NDArray[Any], codes: Any, classes: NDArray[Any], y: Any, items: NDArray[np.int64]) -> float:
+def _accuracy(predictions: NDArray[Any], codes: Any, classes: NDArray[Any], y: Any, items: NDArray[np.int64]) -> float:
+    """Returns the share of correct predictions for these nodes or graphs."""
     if y is not None:
         codes, classes = to_codes(y)
-        if len(codes) != len(answers):
-            raise ValueError(f"y: {len(codes)} classes for {len(answers)} items")
+        if len(codes) != len(predictions):
+            raise ValueError(f"y: {len(codes)} classes for {len(predictions)} items")
     elif codes is None:
-        raise ValueError("score: there are no classes to compare with; hand over y")
+        raise ValueError("score: there are no classes to compare with; pass y")
     items = items[codes[items] >= 0]
     if not len(items):
         raise ValueError("score: none of these items has a class")
     truth = np.asarray(class_names(classes), dtype=object)[codes[items]]
-    said = np.asarray(class_names(answers[items]), dtype=object)
-    return float(np.mean(truth == said))
+    predicted = np.asarray(class_names(predictions[items]), dtype=object)
+    return float(np.mean(truth == predicted))
 
 
 def _parameters(cls: type[_Estimator]) -> str:
-    """The parameters of an estimator as numpydoc writes them."""
-    found = [parameter("model", type_of("model")[0], None, help_of("model") + "; gcn where neither it nor spec names one")]
+    """Returns the numpydoc entries of an estimator's parameters."""
+    found = [parameter("model", type_of("model")[0], None, help_of("model") + "; gcn if neither model nor spec is given")]
     found += [parameter(name, type_of(name)[0], None, help_of(name)) for name in FLAGS]
-    found += [parameter(name, TYPES[name], default, _ABOUT[name]) for name, default in cls._others.items()]
+    found += [parameter(name, _TYPES_IN_WORDS.get(name, TYPES[name]), default, _ABOUT[name]) for name, default in cls._others.items()]
     return "\n".join(found)
 
 
@@ -473,9 +764,13 @@ _ATTRIBUTES = """classes_ : ndarray
 history_ : dict of str to ndarray
     Loss, validation loss and validation accuracy of every epoch.
 operator_ : dict of str to float
-    Learned scalars of the operator.
+    Learned scalars of the message-passing operator.
 exits_ : ndarray or None
-    Exits taken, for a model with exits.
+    Exit of every node or graph of the training data, for a model with exits.
+n_features_in_ : int
+    Number of features of a node.
+n_iter_ : int
+    Number of training epochs, over all trainings of the fit.
 report_ : dict
     Report of the fit.
 fitted_ : Fitted
@@ -485,8 +780,8 @@ fitted_ : Fitted
 def _document(cls: type[_Estimator], what: str, example: str) -> None:
     parts = [
         what,
-        "Parameters are the options of the command line; None leaves one open. A choice is a name or an object with its settings,\n"
-        "as ``gnarl.RobustCRF(samples=3)``.",
+        "Parameters are the options of the command line; None means the default of the recipe. A choice is a name or an object with\n"
+        "its settings, such as ``gnarl.RobustCRF(samples=3)``.",
         f"Parameters\n----------\n{_parameters(cls)}",
         f"Attributes\n----------\n{_ATTRIBUTES}",
         f"Examples\n--------\n{example}",
@@ -499,7 +794,7 @@ def _document(cls: type[_Estimator], what: str, example: str) -> None:
 
 _document(
     NodeClassifier,
-    "Classifies the nodes of a graph.",
+    "Graph neural network that classifies the nodes of a graph.",
     """>>> import gnarl
 >>> karate = gnarl.load("karate")
 >>> model = gnarl.NodeClassifier("gcn", epochs=50).fit(karate)
@@ -510,7 +805,7 @@ True""",
 )
 _document(
     GraphClassifier,
-    "Classifies the graphs of a set.",
+    "Graph neural network that classifies graphs.",
     """>>> import gnarl
 >>> graphs = [gnarl.cycle(6 + i % 3) if i % 2 else gnarl.star(6 + i % 3) for i in range(20)]
 >>> model = gnarl.GraphClassifier("gin", epochs=40).fit(graphs, [i % 2 for i in range(20)])

@@ -1,4 +1,4 @@
-"""Models of one's own and gnarl's: attacked, measured and defended."""
+"""Attacks, robustness, certificates and defences of gnarl's models and of any function from a graph to scores."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from gnarl._numpy import np
 
 if TYPE_CHECKING:
     from gnarl._choices import AttackName, AttackSettings, CertificateName, CertificateSettings
-    from numpy.typing import NDArray
+    from gnarl._typing import GraphLike, GraphSetLike, MaskLike, ModelLike, RandomState
+    from numpy.typing import ArrayLike, NDArray
     from typing_extensions import Unpack
 
 
 def subject(model: Any) -> Any:
-    """A model as the extension takes it: fitted, defended, or a function."""
+    """Returns a model as the extension takes it: fitted, with an inference rule, or a function."""
     if isinstance(model, _Estimator):
         return model._fitted()
     if isinstance(model, Defended):
@@ -29,10 +30,41 @@ def subject(model: Any) -> Any:
 
 
 class Defended:
-    """A model whose answers are read off by an inference over a neighbourhood of its input.
+    """Model with an inference rule.
 
-    It is a model again, a function from a graph to scores, and can be attacked, measured and defended itself.
+    It is a function from a graph to scores, like the model itself, and can be attacked, measured and defended in turn.
 
+    Parameters
+    ----------
+    model : estimator or callable
+        Fitted model, or a function from a graph to scores.
+    inference : InferenceChoice
+        Inference rule with its settings.
+    graph : Graph or list of Graph, default=None
+        Training data of the model, from which some rules estimate the distribution of clean inputs.
+    train_mask : array-like, default=None
+        Training nodes of the graph.
+    random_state : int or generator, default=None
+        Seed of all random numbers; None is 0.
+    n_jobs : int, default=None
+        Number of threads; None and -1 are all cores.
+
+    Attributes
+    ----------
+    model : estimator or callable
+        Model without the rule.
+    inference : InferenceChoice
+        Inference rule.
+    classes_ : ndarray or None
+        Class labels, if the model has them.
+
+    Raises
+    ------
+    ValueError
+        For a rule that needs training data if none is given.
+
+    Examples
+    --------
     >>> import gnarl, numpy as np
     >>> karate = gnarl.load("karate")
     >>> mine = lambda graph: np.eye(4)[np.arange(graph.num_nodes) % 4] + graph.x[:, :4]
@@ -43,12 +75,12 @@ class Defended:
 
     def __init__(
         self,
-        model: Any,
+        model: ModelLike,
         inference: InferenceChoice,
-        graph: Any = None,
+        graph: GraphLike | GraphSetLike | None = None,
         *,
-        train_mask: Any = None,
-        random_state: Any = None,
+        train_mask: MaskLike | None = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
     ) -> None:
         if graph is None:
@@ -64,23 +96,48 @@ class Defended:
             subject(model), inference.kind, inference._stored(), clean, train, seed_of(random_state), threads_of(n_jobs)
         )
 
-    def predict_proba(self, graph: Any) -> NDArray[np.float32]:
-        """Distributions over the classes: a row for each node, or one for the graph."""
+    def predict_proba(self, graph: GraphLike) -> NDArray[np.float32]:
+        """Predicts the distribution over the classes.
+
+        Parameters
+        ----------
+        graph : Graph
+            Graph, or anything that :class:`gnarl.Graph` reads.
+
+        Returns
+        -------
+        ndarray of shape (n_nodes, n_classes)
+            Probability of each class; one row for a model of whole graphs.
+        """
         return self.core.probabilities(to_graph(graph))
 
-    def predict(self, graph: Any) -> NDArray[Any]:
-        """The most likely classes, by their place where the model does not name them."""
-        places = self.predict_proba(graph).argmax(axis=1)
-        return places if self.classes_ is None else np.asarray(self.classes_[places])
+    def predict(self, graph: GraphLike) -> NDArray[Any]:
+        """Predicts the most likely classes.
 
-    def __call__(self, graph: Any) -> NDArray[np.float32]:
-        """Scores: the logarithms of the distributions."""
+        Parameters
+        ----------
+        graph : Graph
+            Graph, or anything that :class:`gnarl.Graph` reads.
+
+        Returns
+        -------
+        ndarray of shape (n_nodes,)
+            Predicted classes, as indices if the model has no ``classes_``; one for a model of whole graphs.
+        """
+        indices = self.predict_proba(graph).argmax(axis=1)
+        return indices if self.classes_ is None else np.asarray(self.classes_[indices])
+
+    def __call__(self, graph: GraphLike) -> NDArray[np.float32]:
+        """Computes scores: the logarithms of :meth:`predict_proba`."""
         return np.log(np.maximum(self.predict_proba(graph), np.finfo(np.float32).tiny))
 
     @property
-    def trusted(self) -> float | None:
-        """How far an inference that tests its own assumption may be trusted; None where nothing was tested."""
-        return self.core.trusted
+    def perturbation_limit(self) -> float | None:
+        """Largest perturbation under which the assumption of the inference rule held in its own test.
+
+        It is a standard deviation of noise or a share of added edges; None for a rule without such a test.
+        """
+        return self.core.perturbation_limit
 
     def __repr__(self) -> str:
         return f"{self.inference!r}({self.model!r})"
@@ -88,61 +145,69 @@ class Defended:
 
 @dataclass(frozen=True)
 class Attacked:
-    """An attacked graph and how it differs from the one before."""
+    """Result of an attack.
 
-    #: The graph after the attack. Where features were attacked through a model of gnarl's, they are as that model takes them.
+    Attributes
+    ----------
+    graph : Graph
+        Attacked graph. If the attack changed features through a model of gnarl's, they are scaled as that model takes them.
+    added : ndarray of shape (n_added, 2)
+        Added edges.
+    removed : ndarray of shape (n_removed, 2)
+        Removed edges.
+    features : dict of str to float
+        Sizes of the feature changes.
+    """
+
     graph: _gnarl.Graph
-    #: Edges that are new, one a row.
     added: NDArray[np.int64]
-    #: Edges that are gone, one a row.
     removed: NDArray[np.int64]
-    #: How far features moved.
     features: dict[str, float] = field(default_factory=dict)
 
     @property
     def flips(self) -> NDArray[np.int64]:
-        """Edges that are new or gone."""
+        """Added and removed edges, one per row."""
         return np.concatenate([self.added, self.removed])
 
     def __repr__(self) -> str:
-        moved = self.features.get("nodes", 0)
-        return f"Attacked({self.graph!r}: {len(self.added)} edges new, {len(self.removed)} gone, features of {moved} nodes moved)"
+        changed = self.features.get("nodes", 0)
+        return f"Attacked({self.graph!r}: {len(self.added)} edges added, {len(self.removed)} removed, features of {changed} nodes changed)"
 
 
 def _attack_settings(kind: str, settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Settings of an attack by the names they are stored under."""
+    """Returns the settings of an attack by the names they are stored under."""
     entry = next((entry for entry in LISTS["attacks"] if entry["name"] == kind.lower()), None)
     known = {keyword(s[by]): s["name"] for s in (entry or {"settings": []})["settings"] for by in ("flag", "name")}
     for name in settings:
         new = None if name in known else renamed(name, [LISTS["attacks"]])
         if new is not None:
-            raise ValueError(f"{kind}: {name} is now {new}")
+            raise TypeError(f"{kind}: {name} is now {new}")
     return [(known.get(k, k.replace("_", "-")), text_of(v, k)) for k, v in settings.items() if v is not None]
 
 
 def attack(
-    graph: Any,
+    graph: GraphLike,
     kind: AttackName,
-    model: Any = None,
+    model: ModelLike | None = None,
     *,
-    targets: Any = None,
-    y: Any = None,
-    random_state: Any = None,
+    targets: MaskLike | None = None,
+    y: ArrayLike | None = None,
+    random_state: RandomState = None,
     n_jobs: int | None = None,
     **settings: Unpack[AttackSettings],
 ) -> Attacked:
     graph = to_graph(graph)
     if not isinstance(kind, str):
-        raise ValueError(f"attack: {kind!r} is not the name of one")
+        raise ValueError(f"attack: {kind!r} is not the name of an attack")
     core = model if isinstance(model, Defended) else subject(model)
     pairs: list[tuple[int, int]] = []
     training: list[tuple[int, int]] = []
     if getattr(model, "_task", "node") == "graph":
         if y is not None:
-            place = class_names(model.classes_).index(str(y)) if str(y) in class_names(model.classes_) else None
-            if place is None:
+            names = class_names(model.classes_)  # type: ignore[union-attr]
+            if str(y) not in names:
                 raise ValueError(f"y: {y!r} is not a class of the model")
-            pairs = [(0, place)]
+            pairs = [(0, names.index(str(y)))]
     else:
         if y is not None:
             codes, classes = to_codes(y)
@@ -151,16 +216,16 @@ def attack(
             graph = graph._replace(y=(codes, class_names(classes)))
         pairs, training = _targets(graph, core, targets)
     seed, threads = seed_of(random_state), threads_of(n_jobs)
-    made, added, removed, features = _gnarl.attack(graph, kind, _attack_settings(kind, settings), core, pairs, training, seed, threads)
-    return Attacked(made, added, removed, json.loads(features))
+    attacked, added, removed, features = _gnarl.attack(graph, kind, _attack_settings(kind, settings), core, pairs, training, seed, threads)
+    return Attacked(attacked, added, removed, json.loads(features))
 
 
 def _targets(graph: _gnarl.Graph, core: Any, targets: Any) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """The nodes to mislead and those that train, with the classes that they are taken for."""
+    """Returns the target nodes and the training nodes, with the classes that the attacker assumes."""
     codes = graph.y
     if codes is None:
         if targets is not None:
-            raise ValueError("targets: the graph has no classes; hand over y")
+            raise ValueError("targets: the graph has no classes; pass y")
         return [], []
     split = graph.splits[0] if graph.splits else None
     if isinstance(core, _gnarl.Fitted) and core.recognises(graph):
@@ -173,18 +238,18 @@ def _targets(graph: _gnarl.Graph, core: Any, targets: Any) -> tuple[list[tuple[i
     else:
         nodes = np.arange(graph.num_nodes)
     names = graph.classes
-    place = {i: i for i in range(len(names))}
+    index = {i: i for i in range(len(names))}
     if isinstance(core, _gnarl.Fitted):
         known = core.classes
-        place = {i: known.index(name) for i, name in enumerate(names) if name in known}
-    pairs, training = ([(int(u), place[int(codes[u])]) for u in part if int(codes[u]) in place] for part in (nodes, train))
+        index = {i: known.index(name) for i, name in enumerate(names) if name in known}
+    pairs, training = ([(int(u), index[int(codes[u])]) for u in part if int(codes[u]) in index] for part in (nodes, train))
     return pairs, training
 
 
 def _document_attack() -> None:
     """Gives ``attack`` its documentation, the settings of every attack included."""
     kinds = [f"``{entry['name']}`` ({entry['about']})" for entry in LISTS["attacks"]]
-    doc = """Changes a graph within a budget so that predictions of a model become wrong.
+    doc = """Changes a graph within a budget so that a model misclassifies its nodes.
 
 Parameters
 ----------
@@ -193,11 +258,11 @@ graph : Graph
 kind : str
     Attack: KINDS.
 model : optional
-    Fitted model, or a function from a graph to scores. Attacks that follow gradients need a fitted model of gnarl's.
+    Fitted model, or a function from a graph to scores. Gradient-based attacks need a fitted model of gnarl's.
 targets : array-like, default=None
-    Nodes to mislead: by default the labelled test nodes of the model's split or the graph's, else all labelled ones.
+    Nodes to attack. None: the labelled test nodes of the model's split or of the graph's, else all labelled nodes.
 y : array-like, default=None
-    Classes that the attacker takes the nodes for, by default the graph's. For a model of whole graphs, the class of the graph.
+    Classes that the attacker assumes. None: those of the graph. For a model of whole graphs, the class of the graph.
 random_state : int or generator, default=None
     Seed of all random numbers.
 n_jobs : int, default=None
@@ -207,7 +272,14 @@ SETTINGS
 Returns
 -------
 Attacked
-    Attacked graph, and how it differs from the one before.
+    Attacked graph, with the added and removed edges.
+
+Raises
+------
+TypeError
+    For a setting that was renamed; the message has its new name.
+ValueError
+    For an unknown attack or setting, and for a model that the attack cannot use.
 
 Examples
 --------
@@ -223,39 +295,53 @@ _document_attack()
 
 @dataclass(frozen=True)
 class Robustness:
-    """How far a model's answers move when its input does, by sampling, and how far they ever can."""
+    """Sensitivity of a model to perturbations of its input: estimates by sampling, and upper bounds.
 
-    #: Where inputs were drawn from.
+    Attributes
+    ----------
+    target : str
+        Perturbed part of the input: features, structure or both.
+    epsilon : float
+        Radius.
+    mean : float
+        Mean scaled distance between the predictions of the clean and the perturbed input.
+    ci : tuple of float or None
+        95 % confidence interval of the mean; None for a single sample.
+    largest : float
+        Largest scaled distance of a sample.
+    adv : dict of float to tuple
+        For each distance in ``sigma``, the share of samples that exceed it, with a 95 % confidence interval.
+    changed : float
+        Mean share of predictions whose class changed.
+    bounds : dict of str to float
+        Upper bounds on the l1, l2 and linf distance of the scores and on the scaled distance.
+    no_bounds : str or None
+        Reason why there are no bounds.
+    distances : ndarray
+        Scaled distance of every sample.
+    """
+
     target: str
-    #: The radius.
     epsilon: float
-    #: The mean scaled distance between answers.
     mean: float
-    #: Its 95 % interval; None of a single sample.
     ci: tuple[float, float] | None
-    #: The largest scaled distance seen.
     largest: float
-    #: For each distance: how often it was exceeded, and the 95 % interval.
     adv: dict[float, tuple[float, tuple[float, float]]]
-    #: The mean share of answers whose class changed.
     changed: float
-    #: Upper bounds by distance: l1, l2, linf of scores, and scaled.
     bounds: dict[str, float]
-    #: Why there are none, where there are none.
     no_bounds: str | None
-    #: The scaled distance of every sample.
     distances: NDArray[np.float64] = field(repr=False)
 
     def _repr_html_(self) -> str:
-        rows: list[tuple[str, Any]] = [("mean distance", f"{self.mean:.4g}"), ("largest", f"{self.largest:.4g}"), ("answers changed", f"{self.changed:.2%}")]
+        rows: list[tuple[str, Any]] = [("mean distance", f"{self.mean:.4g}"), ("largest", f"{self.largest:.4g}"), ("predictions changed", f"{self.changed:.2%}")]
         rows += [(f"beyond {sigma:g}", f"{share:.3g}") for sigma, (share, _) in self.adv.items()]
         rows += [(f"bound on {name}", f"{bound:.4g}") for name, bound in self.bounds.items()]
         return html_table(f"Robustness within {self.epsilon:g} of {self.target}", rows)
 
 
 def robustness(
-    model: Any,
-    graph: Any,
+    model: ModelLike,
+    graph: GraphLike,
     epsilon: float = 1.0,
     *,
     target: Literal["features", "structure", "both"] | None = None,
@@ -264,12 +350,12 @@ def robustness(
     samples: int = 100,
     sigma: float | Sequence[float] = (0.1, 0.25, 0.5),
     sampler: Literal["exact", "thesis"] = "exact",
-    random_state: Any = None,
+    random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> Robustness:
-    """Estimates how far a model's predictions move when its input is perturbed.
+    """Estimates by sampling how much a model's predictions change when its input is perturbed.
 
-    Networks of gnarl's that are stacks of GCN or GIN layers get upper bounds, too.
+    Stacks of GCN or GIN layers of gnarl's have upper bounds in addition.
 
     Parameters
     ----------
@@ -301,6 +387,11 @@ def robustness(
     Robustness
         Estimates and bounds.
 
+    Raises
+    ------
+    ValueError
+        For settings that do not belong to the target, and for a radius or distances out of range.
+
     Examples
     --------
     >>> import gnarl
@@ -321,10 +412,11 @@ def robustness(
     except (TypeError, ValueError):
         raise ValueError(f"epsilon and sigma: {epsilon!r} and {sigma!r} are not numbers") from None
     norm_name = None if norm is None else "inf" if isinstance(norm, float) and np.isinf(norm) else text_of(norm, "norm")
-    seed, threads = seed_of(random_state), threads_of(n_jobs)
-    text, distances = _gnarl.robustness(
-        subject(model), graph, str(target), radius, int(samples), sigmas, norm_name, flips, str(sampler), seed, threads
-    )
+    options = {
+        "target": str(target), "epsilon": radius, "norm": norm_name, "flips": flips, "sampler": str(sampler),
+        "samples": int(samples), "sigmas": sigmas, "seed": seed_of(random_state),
+    }  # fmt: skip
+    text, distances = _gnarl.robustness(subject(model), graph, options, threads_of(n_jobs))
     found = json.loads(text)
     estimate = found["estimate"]
     ci = estimate["ci"]
@@ -344,41 +436,53 @@ def robustness(
 
 @dataclass(frozen=True)
 class Certificates:
-    """Changes within a radius that do not change a model's predictions."""
+    """Certified predictions: no change of the input within the radius changes the predicted class.
 
-    #: Name of the certificate.
+    Attributes
+    ----------
+    method : str
+        Certificate.
+    target : str
+        Part of the input that an attacker changes: features, edges or both.
+    items : ndarray of shape (n_items,)
+        Certified nodes of the graph, or graphs of the set.
+    classes : ndarray of shape (n_items,)
+        Certified class of each, as an index; for smoothing, the prediction of the smoothed model.
+    radius : ndarray of shape (n_items,)
+        Certified radius of each; for smoothing by flips, the number of added bits or edges.
+    deletions : ndarray of shape (n_items,) or None
+        Number of removed bits or edges, for smoothing by flips.
+    shares : list of dict
+        For each radius, the certified share (``share``) and the certified accuracy (``accurate_share``).
+    smoothed_accuracy : float or None
+        Accuracy of the smoothed model in per cent, for smoothing.
+    """
+
     method: str
-    #: Part of the input that an attacker changes: features, edges or both.
     target: str
-    #: The nodes of the graph, or graphs of the set, that were asked about.
     items: NDArray[np.int64] = field(repr=False)
-    #: The class of each that is certified, as the model counts classes; of smoothing that of the smoothed model.
     classes: NDArray[np.int64] = field(repr=False)
-    #: The radius of each; of smoothing by flips how many bits or edges may come.
     radius: NDArray[np.float64] = field(repr=False)
-    #: Of smoothing by flips of one sort: how many may go.
     deletions: NDArray[np.int64] | None = field(repr=False)
-    #: By radius: the share of the items that is certified, and the share that is certified and right.
     shares: list[dict[str, float]] = field(repr=False)
-    #: Of smoothing: the accuracy of the smoothed model, per cent.
     smoothed_accuracy: float | None
 
     def _repr_html_(self) -> str:
         rows: list[tuple[str, Any]] = []
         for share in self.shares[:12]:
             radius = ", ".join(f"{name} {value:g}" for name, value in share.items() if not name.endswith("share"))
-            rows.append((radius, f"{share['share']:.1%} certified, {share['accurate_share']:.1%} and right"))
+            rows.append((radius, f"{share['share']:.1%} certified, {share['accurate_share']:.1%} certified and correct"))
         return html_table(f"Certified by {self.method} against changed {self.target}", rows)
 
 
 def certify(
-    model: Any,
-    graph: Any,
+    model: ModelLike,
+    graph: GraphLike | GraphSetLike,
     method: CertificateName = "smoothing",
     *,
     target: Literal["features", "edges", "both"] | None = None,
-    items: Any = None,
-    random_state: Any = None,
+    items: MaskLike | None = None,
+    random_state: RandomState = None,
     n_jobs: int | None = None,
     **settings: Unpack[CertificateSettings],
 ) -> Certificates:
@@ -389,6 +493,11 @@ def certify(
         data = to_graph_set(graph) if is_set else to_graph(graph)
     size = data.num_nodes if isinstance(data, _gnarl.Graph) else len(data)
     chosen = None if items is None else to_items(items, size, "items")
+    known = {keyword(setting["name"]) for entry in LISTS["certificates"] for setting in entry["settings"]}
+    for name in settings:
+        new = None if name in known else renamed(name, [LISTS["certificates"]])
+        if new is not None:
+            raise TypeError(f"{method}: {name} is now {new}")
     given = [(name.replace("_", "-"), text_of(value, name)) for name, value in settings.items() if value is not None]
     text, of, classes, radius, deletions = _gnarl.certify(
         core, data, str(method), given, None if target is None else str(target), chosen, seed_of(random_state), threads_of(n_jobs)
@@ -409,7 +518,7 @@ def certify(
 def _document_certify() -> None:
     """Gives ``certify`` its documentation, the settings of every certificate included."""
     methods = [f"``{entry['name']}`` ({entry['about']})" for entry in LISTS["certificates"]]
-    doc = """Certifies predictions: no change of the input within a radius changes the predicted class.
+    doc = """Certifies predictions: computes a radius within which no change of the input changes the predicted class.
 
 Parameters
 ----------
@@ -422,7 +531,7 @@ method : str, default="smoothing"
 target : {"features", "edges", "both"}, default=None
     Part of the input that an attacker changes. None: features; edges if the method covers edges alone or there are no features.
 items : array-like, default=None
-    Nodes, or graphs of the set, to certify. None: the test items of the data that the model was fitted to, all items of other data.
+    Nodes, or graphs of the set, to certify. None: the test nodes or graphs of the data that the model was fitted to, all of other data.
 random_state : int or generator, default=None
     Seed of all random numbers.
 n_jobs : int, default=None
@@ -432,7 +541,14 @@ SETTINGS
 Returns
 -------
 Certificates
-    Class and radius of every item, and the certified shares by radius.
+    Class and radius of every node or graph, and the certified shares by radius.
+
+Raises
+------
+TypeError
+    For a setting that was renamed; the message has its new name.
+ValueError
+    For an unknown certificate or setting, and for a model that the certificate does not cover.
 
 Examples
 --------

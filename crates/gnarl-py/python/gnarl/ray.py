@@ -1,8 +1,7 @@
-"""Many machines through Ray: seeds, folds, grids and tables as tasks, and one training shared among workers. Needs ``gnarl[ray]``.
+"""Distributed runs with Ray: seeds, grids and tables as tasks, and data-parallel training. Install ``gnarl-gnn[ray]``.
 
-Scheduling, retries and moving data are Ray's. ``ray.init(...)`` decides where things run; where nobody called it, it is called with its
-usual settings. Graphs are named by dataset or by the path of a folder that ``gnarl data import`` made, which every machine must see:
-only names and gradients travel.
+Ray schedules tasks, retries them and moves data. ``ray.init(...)`` chooses the cluster; without it, Ray is started on this machine. Name
+graphs by dataset, or by the path of a folder of ``gnarl data import`` that every machine can read: then only names and gradients are sent.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from gnarl._estimators import NodeClassifier, seed_of
 try:
     import ray
 except ImportError as error:  # pragma: no cover - where Ray is not installed
-    raise ImportError("gnarl.ray needs Ray: pip install 'gnarl[ray]'") from error
+    raise ImportError("gnarl.ray needs Ray: pip install 'gnarl-gnn[ray]'") from error
 
 __all__ = ["SharedFit", "fit_shared", "grid", "map_tasks", "reproduce", "seeds"]
 
@@ -41,8 +40,26 @@ def map_tasks(
     retries: int = 3,
     at_once: int | None = None,
 ) -> list[Any]:
-    """The function of each of some tuples of arguments, as Ray tasks, in their order; at most ``at_once`` at a time. A task whose worker dies
-    is run again."""
+    """Calls a function with each tuple of arguments, as Ray tasks. A task whose worker dies is run again.
+
+    Parameters
+    ----------
+    function : callable
+        Function to call.
+    arguments : iterable of tuple
+        Arguments of each call.
+    cpus : float, default=1
+        Cores of a task.
+    retries : int, default=3
+        Maximum number of retries of a task.
+    at_once : int, default=None
+        Maximum number of tasks at a time. None: no limit.
+
+    Returns
+    -------
+    list
+        Result of each call, in the order of the arguments.
+    """
     _started()
     remote = ray.remote(num_cpus=cpus, max_retries=retries)(function)
     tasks: list[Any] = []
@@ -63,9 +80,23 @@ def _fit_one(params: dict[str, Any], graph: Any, seed: int) -> dict[str, Any]:
 
 
 def seeds(model: NodeClassifier, graph: Any, random_states: Iterable[int], *, cpus: float = 1) -> list[dict[str, Any]]:
-    """The model fitted once for each seed: its score and its validation accuracy.
+    """Fits a model once for each seed.
 
-    ``graph`` is best a name or a path: then every worker opens it itself.
+    Parameters
+    ----------
+    model : NodeClassifier
+        Model.
+    graph : Graph or str
+        Graph. A name or a path is loaded by every worker itself.
+    random_states : iterable of int
+        Seeds.
+    cpus : float, default=1
+        Cores of a task.
+
+    Returns
+    -------
+    list of dict
+        For each seed: ``seed``, ``score`` (accuracy) and ``val_accuracy``.
     """
     params = model.get_params(deep=False)
     return map_tasks(_fit_one, [(params, graph, int(seed)) for seed in random_states], cpus=cpus)
@@ -79,7 +110,27 @@ def grid(
     *,
     cpus: float = 1,
 ) -> list[dict[str, Any]]:
-    """Every combination of settings with every seed, best mean validation accuracy first. Test nodes have no say in the order."""
+    """Fits a model with every combination of settings and every seed.
+
+    Parameters
+    ----------
+    model : NodeClassifier
+        Model.
+    graph : Graph or str
+        Graph. A name or a path is loaded by every worker itself.
+    settings : mapping of str to sequence
+        Values of each parameter.
+    random_states : iterable of int, default=(0,)
+        Seeds.
+    cpus : float, default=1
+        Cores of a task.
+
+    Returns
+    -------
+    list of dict
+        For each combination: ``settings``, the mean ``val_accuracy``, the mean ``score`` and all ``runs``. The combination with the
+        highest validation accuracy comes first; test nodes do not influence the order.
+    """
     names = list(settings)
     points = [dict(zip(names, values)) for values in itertools.product(*settings.values())]
     all_seeds = [int(seed) for seed in random_states]
@@ -94,40 +145,62 @@ def grid(
     return sorted(rows, key=lambda row: -np.nan_to_num(row["val_accuracy"], nan=-np.inf))
 
 
-#: Shares of a table's cells for each of several workers.
-SHARES = 6
+#: Number of shards of a table's cells per worker.
+SHARDS = 6
 
 
-def _shard(words: list[str], shard: str) -> int:
-    # A process of its own: the command prints, and its threads end with it.
+def _shard(arguments: list[str], shard: str) -> int:
+    # A process of its own, since the command prints and starts threads.
     import subprocess
     import sys
 
-    command = [sys.executable, "-m", "gnarl._cli", *words, "--shard", shard, "--threads", "1"]
+    command = [sys.executable, "-m", "gnarl._cli", *arguments, "--shard", shard, "--threads", "1"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
-        raise RuntimeError(f"gnarl {' '.join(words)} --shard {shard}: {done.stderr.strip()}")
+        raise RuntimeError(f"gnarl {' '.join(arguments)} --shard {shard}: {done.stderr.strip()}")
     return done.returncode
 
 
 def reproduce(tables: str, *, workers: int, out: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None, more: Sequence[str] = ()) -> None:
-    """The cells of tables of the thesis, shared among so many tasks at a time. Each writes its cells to ``out``, which all must see; what is
-    there is not run again, so a task whose worker died goes on where it was. ``gnarl reproduce TABLES --out OUT`` then prints them."""
+    """Computes the cells of published tables in parallel tasks; ``gnarl reproduce TABLES --out OUT`` then prints the tables.
+
+    A task writes its cells to ``out`` and skips cells that are there already, so a retried task continues where it stopped.
+
+    Parameters
+    ----------
+    tables : str
+        Names of tables, as for ``gnarl reproduce``.
+    workers : int
+        Number of tasks at a time.
+    out : path-like
+        Folder of the results, which every machine can write.
+    data_dir : path-like, default=None
+        Folder of the datasets.
+    more : sequence of str, default=()
+        Further options of ``gnarl reproduce``.
+
+    Raises
+    ------
+    ValueError
+        For fewer than one worker.
+    RuntimeError
+        If a task fails.
+    """
     if workers < 1:
-        raise ValueError(f"workers: {workers} do nothing; at least 1 is needed")
-    words = ["reproduce", tables, "--out", os.fspath(out), *more]
+        raise ValueError(f"workers: {workers}; at least 1 is needed")
+    arguments = ["reproduce", tables, "--out", os.fspath(out), *more]
     if data_dir is not None:
-        words += ["--data-dir", os.fspath(data_dir)]
-    # Cells differ in length, so there are more shares than workers: who is done early takes the next.
-    shares = workers * SHARES if workers > 1 else 1
-    map_tasks(_shard, [(words, f"{i + 1}/{shares}") for i in range(shares)], at_once=workers)
+        arguments += ["--data-dir", os.fspath(data_dir)]
+    # Cells differ in length, so there are more shards than workers: a worker that is done takes the next.
+    shards = workers * SHARDS if workers > 1 else 1
+    map_tasks(_shard, [(arguments, f"{i + 1}/{shards}") for i in range(shards)], at_once=workers)
 
 
 class _Worker:
-    """One copy of a model on its way."""
+    """Replica of a model in data-parallel training."""
 
-    def __init__(self, graph: Any, words: dict[str, Any], split: Any, seed: int, n_jobs: int | None) -> None:
-        self.training = _gnarl.SharedTraining(to_graph(graph), words, split, seed, n_jobs)
+    def __init__(self, graph: Any, description: dict[str, Any], split: Any, seed: int, n_jobs: int | None) -> None:
+        self.training = _gnarl.SharedTraining(to_graph(graph), description, split, seed, n_jobs)
 
     def plan(self) -> tuple[int, int]:
         return self.training.plan()
@@ -157,14 +230,21 @@ class _Worker:
 
 @dataclass
 class SharedFit:
-    """What a shared training came to."""
+    """Result of data-parallel training.
+
+    Attributes
+    ----------
+    model : NodeClassifier
+        Fitted model.
+    losses : list of float
+        Loss of every step over all workers.
+    replaced : int
+        Number of workers that died and were replaced.
+    """
 
     model: NodeClassifier
-    """The fitted model."""
     losses: list[float] = field(default_factory=list)
-    """The loss of every step, over all workers."""
     replaced: int = 0
-    """Workers that died and were replaced."""
 
 
 def fit_shared(
@@ -178,39 +258,61 @@ def fit_shared(
     test_mask: Any = None,
     on_step: Callable[[int, float, list[Any]], None] | None = None,
 ) -> SharedFit:
-    """One training on sampled neighbourhoods, shared among workers.
+    """Trains one model on sampled neighbourhoods by several workers (data-parallel training).
 
-    Every worker opens the graph (best a name or a path) and has a copy of the weights; of each step's nodes it takes its share, gradients
-    are averaged, and all make the same step. With the same batches two workers give what one gives, but for rounding and the masks of
-    dropout. A worker that dies is replaced, takes over the state of one that lives, and its share of the step is computed again: nothing
-    that was done is lost. Where all of them die at once, training goes on from the state of the last epoch.
+    Every worker has a replica of the model and computes the gradients of its share of a batch; the averaged gradients update all replicas.
+    Two workers compute the same losses as one, except for rounding and dropout masks. A worker that dies is replaced: it copies the state
+    of another worker and computes its share again. If all workers die, training continues from the last epoch.
 
-    ``on_step`` is called with the number of the step, its loss, and the actors.
+    Parameters
+    ----------
+    model : NodeClassifier
+        Model with ``batch_nodes``.
+    graph : Graph or str
+        Graph. A name or a path is loaded by every worker itself.
+    workers : int, default=2
+        Number of workers.
+    cpus : float, default=1
+        Cores of a worker.
+    train_mask, val_mask, test_mask : array-like, default=None
+        Split; without ``train_mask``, that of the graph or the dataset.
+    on_step : callable, default=None
+        Called after each step with its number, its loss and the Ray actors.
+
+    Returns
+    -------
+    SharedFit
+        Fitted model and losses.
+
+    Raises
+    ------
+    ValueError
+        For fewer than one worker, and for a model without ``batch_nodes``.
     """
     from gnarl._convert import given_split
 
     if workers < 1:
-        raise ValueError(f"workers: {workers} do nothing; at least 1 is needed")
+        raise ValueError(f"workers: {workers}; at least 1 is needed")
     _started()
     split = None
     if train_mask is not None:
         split = given_split(train_mask, val_mask, test_mask, to_graph(graph).num_nodes)
-    arguments = (graph, model._words(), split, seed_of(model.random_state), 1)  # type: ignore[attr-defined]
+    arguments = (graph, model._description(), split, seed_of(model.random_state), 1)  # type: ignore[attr-defined]
     actor = ray.remote(num_cpus=cpus, max_restarts=0)(_Worker)
     team = [actor.remote(*arguments) for _ in range(workers)]
     epochs, steps = ray.get(team[0].plan.remote())
     kept = ray.get(team[0].state.remote())
     fit = SharedFit(model)
 
-    def ask(calls: list[Any]) -> list[Any]:
-        """What each call gives; the error itself for those whose worker died."""
-        answers: list[Any] = []
+    def results_of(calls: list[Any]) -> list[Any]:
+        """Returns the result of each call, or the error if its worker died."""
+        results: list[Any] = []
         for call in calls:
             try:
-                answers.append(ray.get(call))
+                results.append(ray.get(call))
             except ray.exceptions.RayActorError as error:
-                answers.append(error)
-        return answers
+                results.append(error)
+        return results
 
     def replace(dead: list[int], state: Any) -> None:
         for i in dead:
@@ -230,12 +332,12 @@ def fit_shared(
     epoch, step = 1, 0
     where = (1, 0)
     while epoch <= epochs:
-        parts = ask([worker.gradients.remote(epoch, step, i, workers) for i, worker in enumerate(team)])
+        parts = results_of([worker.gradients.remote(epoch, step, i, workers) for i, worker in enumerate(team)])
         dead = [i for i, part in enumerate(parts) if isinstance(part, Exception)]
         if dead:
             state = living_state(dead)
             if state is None:
-                # Nobody is left who knows the last steps.
+                # No worker has the state of the last steps.
                 replace(list(range(workers)), kept)
                 epoch, step = where
                 del fit.losses[(epoch - 1) * steps :]
@@ -248,7 +350,7 @@ def fit_shared(
             mean += gradients * np.float32(count / nodes)
         loss = float(sum(loss * count for loss, _, count in parts) / nodes)
         shared = ray.put(mean)
-        lost = [i for i, answer in enumerate(ask([worker.step.remote(shared) for worker in team])) if isinstance(answer, Exception)]
+        lost = [i for i, result in enumerate(results_of([worker.step.remote(shared) for worker in team])) if isinstance(result, Exception)]
         if lost:
             state = living_state(lost)
             if state is None:
@@ -262,13 +364,13 @@ def fit_shared(
             on_step(len(fit.losses), loss, team)
         step += 1
         if step == steps:
-            gone = [i for i, a in enumerate(ask([worker.end_epoch.remote(epoch) for worker in team])) if isinstance(a, Exception)]
+            gone = [i for i, a in enumerate(results_of([worker.end_epoch.remote(epoch) for worker in team])) if isinstance(a, Exception)]
             epoch, step = epoch + 1, 0
             state = living_state(gone)
             if state is not None:
                 kept, where = state, (epoch, step)
                 replace(gone, state)
-    finished = ask([team[0].finish.remote()])[0]
+    finished = results_of([team[0].finish.remote()])[0]
     if isinstance(finished, Exception):
         replace([0], kept)
         finished = ray.get(team[0].finish.remote())
