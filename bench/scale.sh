@@ -4,7 +4,7 @@
 # The two run in turn, each in a fresh process, on the same arrays and with the same two threads: gnarl maps them from the
 # disk, DGL has them in memory. DGL is compared in the fastest of its forms (bench/scale_side.py), which the first round
 # finds. What an epoch is: 15 and 10 neighbours of 1,024 training nodes a step, 128 features, 64 hidden numbers, no validation.
-# The loaders alone are compared too (crates/gnarl-graph/examples/loader.rs). Prints the table of ratios and writes bench/out/sampled.json.
+# The loaders alone are compared too (crates/gnarl-data/examples/loader.rs). Prints the table of ratios and writes bench/out/sampled.json.
 # Needs Python 3.11 and 2 GB in the temporary folder; installs DGL and PyTorch into bench/.venv-scale.
 # NODES, EDGES and EPOCHS (3) make it smaller or longer; FORM ("graphbolt 1") fixes DGL's form; WORK is a folder in which
 # the graph is kept between calls; VENV is another Python environment; GNARL, LARGE and LOADER are binaries that are built already.

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Known holes of what we build on, and crates that nobody looks after any more: cargo-deny or cargo-audit, whichever is there, with the database of
-# rustsec.org. Says that it skips where neither is there, or where the database cannot be had.
+# Security advisories, unmaintained crates, licences, sources and duplicates of the dependencies, by cargo-deny (deny.toml) or cargo-audit. Skips with a
+# message if neither is installed, or if the database of rustsec.org cannot be fetched.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if cargo deny --version > /dev/null 2>&1; then
-    if ! cargo deny --all-features fetch db; then
+    if ! cargo deny fetch db; then
         echo 'advisories: skipped, the database cannot be fetched' >&2
         exit 0
     fi
-    cargo deny --all-features check --disable-fetch advisories
+    cargo deny check --disable-fetch
 elif cargo audit --version > /dev/null 2>&1; then
     # What cannot be fetched may be here from another time; what is neither is no answer.
     cargo audit --deny unmaintained || {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compiles and runs what CONTRIBUTING.md shows: python3 scripts/contributing.py
 
-Applies every diff of CONTRIBUTING.md to a copy of the sources, checks the copy, and asks it for the
-help and the schema of what was added.
+Applies every diff of CONTRIBUTING.md to a copy of the sources, builds the copy, and runs it: help, schema, spec files and
+refusals must have what was added.
 """
 
 import os
@@ -10,7 +10,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,23 +41,62 @@ def apply(tree, name, lines):
     file.write_text(text)
 
 
+def unoptimised(manifest):
+    """Every development profile without optimisation: the copy is built once and hardly run."""
+    manifest.write_text(re.sub(r"^opt-level = \d", "opt-level = 0", manifest.read_text(), flags=re.M))
+
+
+# A command, and texts that its output must have.
+SHOWN = [
+    (["train", "--help"], ["--laziness", "Probability of staying at a node", "[default: 0.5]"]),
+    (["attack", "--help"], ["crowd-hub", "random edges at the node of the largest degree"]),
+    (["certify", "--help"], ["--max-removals", "Largest number of removed edges"]),
+    (["schema", "model"], ['"laziness"', '"agreement"', '"triangles"']),
+    (["train", "--data", "karate", "--model", "lazy", "--laziness", "0.25", "--print-spec"], ['kind = "lazy"', "laziness = 0.25"]),
+    (["train", "--data", "karate", "--model", "lazy", "--laziness", "0.25", "--epochs", "3", "--runs", "1"], ["test"]),
+    (["train", "--data", "karate", "--depth", "admp-alm", "--policy", "agreement", "--epochs", "3", "--runs", "1"], ["agreement"]),
+    (["attack", "--data", "karate", "--attack", "crowd-hub", "--epochs", "3", "--runs", "1"], ["crowd-hub"]),
+    (["certify", "--data", "karate", "--method", "isolated", "--target", "edges", "--epochs", "3", "--runs", "1"], ["isolated"]),
+]
+REFUSED = [
+    (["train", "--data", "karate", "--model", "lazy", "--laziness", "2"], "--laziness must be in [0, 1] (got 2)"),
+    (["train", "--data", "karate", "--model", "gcn", "--laziness", "0.2"], "belongs to lazy"),
+]
+
+
+def check(program):
+    """Runs the program with what was added."""
+    for arguments, texts in SHOWN:
+        done = subprocess.run([program, *arguments], capture_output=True, text=True)
+        shown = done.stdout + done.stderr
+        flat = " ".join(shown.split())
+        missing = [text for text in texts if text not in shown and text not in flat]
+        if done.returncode or missing:
+            sys.exit(f"gnarl {' '.join(arguments)}: exit code {done.returncode}, no {missing} in\n{shown}")
+    for arguments, text in REFUSED:
+        done = subprocess.run([program, *arguments], capture_output=True, text=True)
+        if done.returncode != 2 or text not in done.stderr:
+            sys.exit(f"gnarl {' '.join(arguments)}: exit code {done.returncode}, not {text!r}: {done.stderr}")
+
+
 def main():
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
-    with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder) / "gnarl"
-        tree.mkdir()
-        tracked = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT).decode().split("\0")
-        for name in filter(None, tracked):
-            if (ROOT / name).is_file() and not name.startswith("results/"):
-                (tree / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(ROOT / name, tree / name)
-        count = 0
-        for name, lines in patches((ROOT / "CONTRIBUTING.md").read_text()):
-            apply(tree, name, lines)
-            count += 1
-        env = {**os.environ, "CARGO_TARGET_DIR": str(target / "contributing")}
-        subprocess.run(["cargo", "check", "-p", "gnarl"], cwd=tree, env=env, check=True)
-    print(f"CONTRIBUTING.md: {count} files of its diffs compile")
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "contributing"
+    tree = target / "tree"
+    shutil.rmtree(tree, ignore_errors=True)
+    tree.mkdir(parents=True)
+    tracked = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT).decode().split("\0")
+    for name in filter(None, tracked):
+        if (ROOT / name).is_file() and not name.startswith("results/"):
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, tree / name)
+    count = 0
+    for name, lines in patches((ROOT / "CONTRIBUTING.md").read_text()):
+        apply(tree, name, lines)
+        count += 1
+    unoptimised(tree / "Cargo.toml")
+    subprocess.run(["cargo", "build", "--package", "gnarl-cli"], cwd=tree, env={**os.environ, "CARGO_TARGET_DIR": str(target)}, check=True)
+    check(target / "debug/gnarl")
+    print(f"CONTRIBUTING.md: {count} files of its diffs compile, and the program has what they add")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ cd "$(dirname "$0")/.."
 export GNARL_KILLS=${1:-100}
 log=$(mktemp)
 status=0
-cargo test --workspace --test commands -- --nocapture --test-threads 1 kills::imports kills::trainings kills::saving_over kills::tables 2>&1 | tee "$log" || status=1
-cargo test --workspace --test graph -- --nocapture download::downloads_survive_kills 2>&1 | tee -a "$log" || status=1
+cargo test --workspace --test commands -- --nocapture --test-threads 1 crash_recovery::killed_ 2>&1 | tee "$log" || status=1
+cargo test --workspace --test data -- --nocapture download::downloads_survive_kills 2>&1 | tee -a "$log" || status=1
 printf '\n| killed while | kills | came too late | what was found |\n| --- | ---: | ---: | --- |\n'
 sed -n 's/^.*killed | /| /p' "$log"
 rm "$log"

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_ignored_is_read_off_the_mask() {
+    fn ignored_signals_are_read_from_the_mask() {
         assert_eq!(
             ignored("Name:\tgnarl\nSigIgn:\t0000000000001001\nSigCgt:\t0\n"),
             (1 << 12) | 1

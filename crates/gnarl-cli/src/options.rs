@@ -7,7 +7,7 @@ use gnarl::augment::density::Density;
 use gnarl::model::{Model, Section};
 use gnarl::study::certify::Certificate;
 use gnarl_graph::Error;
-use gnarl_graph::names::{Kind, Listed, Setting, renamed};
+use gnarl_graph::settings::{ChoiceInfo, Kind, Setting, renamed};
 use gnarl_robust::attack::Attack;
 
 /// Builds an option under a heading.
@@ -54,10 +54,7 @@ pub fn out_of_range(option: &str, range: impl Display, got: impl Display) -> Err
 
 /// Rewrites an error to name the option as it is typed: `flips: belongs to …` becomes `--flips: …`.
 pub fn by_option(error: Error) -> Error {
-    match error {
-        Error::Argument { op, what } => Error::argument(format!("--{op}"), what),
-        other => other,
-    }
+    error.rename_setting(|setting| format!("--{setting}"))
 }
 
 /// Returns the options that replace one of an earlier version, as in `--p of dropedge and dropnode;
@@ -78,7 +75,7 @@ pub fn new_names(old: &str) -> Option<String> {
     (!found.is_empty()).then(|| found.join("; "))
 }
 
-fn new_names_in(list: &[Listed], old: &str) -> Vec<String> {
+fn new_names_in(list: &[ChoiceInfo], old: &str) -> Vec<String> {
     let new = renamed(list, old).unwrap_or_default();
     let each = new.split("; ").filter(|name| !name.is_empty());
     each.map(|name| format!("--{name}")).collect()

@@ -4,7 +4,7 @@ use crate::common;
 use common::{json, refusal, text};
 
 #[test]
-fn advice_is_a_command_and_a_file() {
+fn advise_writes_a_spec_that_train_reads() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("advised.toml");
     let file = file.to_str().unwrap();
@@ -44,7 +44,7 @@ fn advice_is_a_command_and_a_file() {
 }
 
 #[test]
-fn what_cannot_be_advised_on_is_said() {
+fn advise_refuses_too_few_labels() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(
         dir.path().join("edges.csv"),
@@ -63,7 +63,7 @@ fn what_cannot_be_advised_on_is_said() {
     .unwrap();
     let e = refusal(&["advise", "--data", dir.path().to_str().unwrap()]);
     assert!(
-        e.contains("2 labelled training and 1 validation items"),
+        e.contains("2 labelled training and 1 validation nodes"),
         "{e}"
     );
     let e = refusal(&["train", "--data", "karate"]);

@@ -1,7 +1,8 @@
 //! Tests attacks from the command line.
 
 use crate::common;
-use common::{gnarl, json, mean, real_data, refusal, text};
+use common::{assert_refused, gnarl, json, mean, text, words};
+use gnarl_testing::{data_dir, needs_data};
 
 const ATTACK: [&str; 9] = [
     "attack", "--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8",
@@ -14,7 +15,7 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
 /// An attack whose estimate exceeds the memory is refused with the estimate, and runs with
 /// `--force`.
 #[test]
-fn an_estimate_is_refused_unless_forced() {
+fn memory_estimates_above_the_limit_are_refused_without_force() {
     let words = with(&["--attack", "random-add"]);
     let refused = gnarl(&words)
         .env("GNARL_MEMORY", "1K")
@@ -56,7 +57,7 @@ fn an_estimate_is_refused_unless_forced() {
 }
 
 #[test]
-fn every_attack_reports_what_it_did() {
+fn every_attack_reports_its_perturbations() {
     for (kind, more) in [
         ("gaussian", &["--budget", "1"][..]),
         ("pgd-features", &["--steps", "20"]),
@@ -103,7 +104,7 @@ fn every_attack_reports_what_it_did() {
 }
 
 #[test]
-fn the_clean_model_is_that_of_train_and_no_budget_leaves_it_as_it_is() {
+fn zero_budget_keeps_the_accuracy_of_train() {
     let trained = json(&[
         "train", "--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8", "--runs",
         "2",
@@ -122,7 +123,7 @@ fn the_clean_model_is_that_of_train_and_no_budget_leaves_it_as_it_is() {
 }
 
 #[test]
-fn poisoning_surrogates_and_other_axes_run() {
+fn attacks_run_with_poisoning_surrogates_and_other_axes() {
     for more in [
         &[
             "--attack",
@@ -189,7 +190,7 @@ fn poisoning_surrogates_and_other_axes_run() {
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing() {
+fn attacks_do_not_depend_on_the_number_of_threads() {
     for kind in ["gaussian", "pgd-features", "pgd-structure", "dice"] {
         let outcome = |threads| {
             let mut report = json(&with(&[
@@ -211,141 +212,132 @@ fn the_number_of_threads_changes_nothing() {
     }
 }
 
+/// Options of an attack that are refused, each with a part of the message.
+const REFUSED: [(&str, &str); 11] = [
+    (
+        "--attack pdg-features",
+        "unknown attack 'pdg-features'; did you mean pgd-features",
+    ),
+    (
+        "--attack dice --budget 1.5",
+        "budget must be in [0, 1] (got 1.5)",
+    ),
+    (
+        "--attack dice --norm l2",
+        "norm: belongs to pgd-features, and the attack is dice",
+    ),
+    (
+        "--attack dice --surrogate",
+        "surrogate, transfer: dice with true labels evaluates no model; leave it out",
+    ),
+    (
+        "--attack random-flips --labels predicted",
+        "labels: random-flips uses no labels; leave --labels out",
+    ),
+    (
+        "--attack random-flips --surrogate",
+        "random-flips evaluates no model",
+    ),
+    (
+        "--attack prbcd --sees network",
+        "--sees: network is for a trained model with an inference",
+    ),
+    (
+        "--attack dice --inference robust-crf --sees network",
+        "--sees: network is for a trained model with an inference",
+    ),
+    (
+        "--attack dice --attack-epochs 3",
+        "attack-epochs: belongs to prbcd and prbcd-local, and the attack is dice",
+    ),
+    ("--attack dice --mode evasive", "unknown mode 'evasive'"),
+    (
+        "--attack pgd-features --depth admp-st --max-depth 1",
+        "pgd-features needs gradients with respect to features, and this model has none",
+    ),
+];
+
 #[test]
-fn what_is_wrong_is_said_in_one_line() {
-    let refused = |more: &[&str]| refusal(&with(more));
-    let e = refused(&["--attack", "pdg-features"]);
-    assert!(
-        e.contains("unknown attack 'pdg-features'; did you mean pgd-features"),
-        "{e}"
+fn wrong_options_are_refused_in_one_line() {
+    for (more, part) in REFUSED {
+        assert_refused(&with(&words(more)), &[part]);
+    }
+    assert_refused(
+        &words("attack --data csbm --model gcn"),
+        &["--attack <KIND>"],
     );
+    assert_refused(
+        &words("attack --data csbm --model gat --epochs 2 --attack pgd-structure"),
+        &[
+            "which gat with operator the paper's does not have",
+            "through a surrogate",
+        ],
+    );
+}
+
+#[test]
+fn wrong_budgets_are_refused_in_one_line() {
     for (bad, what) in [
         ("-1", "(got -1)"),
         ("NaN", "a number (got 'NaN')"),
         ("inf", "a number (got 'inf')"),
     ] {
         for kind in ["gaussian", "pgd-features", "dice"] {
-            let e = refused(&["--attack", kind, "--budget", bad]);
-            assert!(e.contains("budget must be ") && e.contains(what), "{e}");
+            let args = with(&["--attack", kind, "--budget", bad]);
+            assert_refused(&args, &["budget must be ", what]);
         }
     }
-    let e = refused(&["--attack", "dice", "--budget", "1.5"]);
-    assert!(e.contains("budget must be in [0, 1] (got 1.5)"), "{e}");
-    let e = refused(&["--attack", "dice", "--norm", "l2"]);
-    assert!(
-        e.contains("norm: belongs to pgd-features, and the attack is dice"),
-        "{e}"
-    );
-    let e = refused(&["--attack", "dice", "--surrogate"]);
-    assert!(
-        e.contains("surrogate, transfer: dice with true labels evaluates no model; leave it out"),
-        "{e}"
-    );
-    let e = refused(&["--attack", "random-flips", "--labels", "predicted"]);
-    assert!(
-        e.contains("labels: random-flips uses no labels; leave --labels out"),
-        "{e}"
-    );
-    let e = refused(&["--attack", "random-flips", "--surrogate"]);
-    assert!(e.contains("random-flips evaluates no model"), "{e}");
-    for more in [
-        &["--attack", "prbcd"][..],
-        &["--attack", "dice", "--inference", "robust-crf"],
-    ] {
-        let e = refused(&[more, &["--sees", "network"]].concat());
-        assert!(
-            e.contains("--sees: network applies to a trained model with an inference rule"),
-            "{e}"
-        );
-    }
-    let e = refused(&["--attack", "dice", "--attack-epochs", "3"]);
-    assert!(
-        e.contains("attack-epochs: belongs to prbcd and prbcd-local, and the attack is dice"),
-        "{e}"
-    );
-    let e = refused(&["--attack", "dice", "--mode", "evasive"]);
-    assert!(e.contains("unknown mode 'evasive'"), "{e}");
-    let e = refusal(&[
-        "attack",
-        "--data",
-        "csbm",
-        "--model",
-        "gat",
-        "--epochs",
-        "2",
-        "--attack",
-        "pgd-structure",
-    ]);
-    assert!(
-        e.contains("which gat with operator the paper's does not have")
-            && e.contains("through a surrogate"),
-        "{e}"
-    );
-    let e = refused(&[
-        "--attack",
-        "pgd-features",
-        "--depth",
-        "admp-st",
-        "--max-depth",
-        "1",
-    ]);
-    assert!(
-        e.contains(
-            "pgd-features needs gradients with respect to features, and this model has none"
-        ),
-        "{e}"
-    );
-    let e = refusal(&["attack", "--data", "csbm", "--model", "gcn"]);
-    assert!(e.contains("--attack <KIND>"), "{e}");
 }
 
-/// Reproduces the order of a published study on real data: noise hurts, and gradients hurt more
-/// than noise of the same length.
-#[test]
-fn gradients_hurt_cora_more_than_noise_of_their_length() {
-    let Some(dir) = real_data() else { return };
-    let report = |kind: &str, budget: &str| {
-        let args = [
-            "attack",
-            "--data",
-            "cora",
-            "--model",
-            "gcn",
-            "--recipe",
-            "thesis-ch5",
-            "--epochs",
-            "60",
-        ];
-        let more = [
-            "--attack",
-            kind,
-            "--budget",
-            budget,
-            "--data-dir",
-            dir.to_str().unwrap(),
-        ];
-        json(&[&args[..], &more].concat())
-    };
-    let fall = |report: &serde_json::Value| {
-        mean(&report["clean_accuracy"]) - mean(&report["attacked_accuracy"])
-    };
-    let length = |report: &serde_json::Value| report["runs"][0]["features"]["l2"].as_f64().unwrap();
-    let noisy = report("gaussian", "0.5");
-    assert!(
-        mean(&noisy["clean_accuracy"]) > 70.0 && fall(&noisy) > 5.0,
-        "{noisy}"
-    );
-    let gradients = report("pgd-features", "0.15");
-    assert!(
-        length(&gradients) < length(&noisy),
-        "{} and {}",
-        length(&gradients),
-        length(&noisy)
-    );
-    assert!(
-        fall(&gradients) > fall(&noisy) + 5.0,
-        "{} and {}",
-        fall(&gradients),
-        fall(&noisy)
-    );
-}
+needs_data!(
+    /// Reproduces the order of a published study on real data: noise hurts, and gradients hurt more
+    /// than noise of the same length.
+    fn pgd_lowers_accuracy_on_cora_more_than_gaussian_noise() {
+        let dir = data_dir();
+        let report = |kind: &str, budget: &str| {
+            let args = [
+                "attack",
+                "--data",
+                "cora",
+                "--model",
+                "gcn",
+                "--recipe",
+                "thesis-ch5",
+                "--epochs",
+                "60",
+            ];
+            let more = [
+                "--attack",
+                kind,
+                "--budget",
+                budget,
+                "--data-dir",
+                dir.to_str().unwrap(),
+            ];
+            json(&[&args[..], &more].concat())
+        };
+        let fall = |report: &serde_json::Value| {
+            mean(&report["clean_accuracy"]) - mean(&report["attacked_accuracy"])
+        };
+        let length =
+            |report: &serde_json::Value| report["runs"][0]["features"]["l2"].as_f64().unwrap();
+        let noisy = report("gaussian", "0.5");
+        assert!(
+            mean(&noisy["clean_accuracy"]) > 70.0 && fall(&noisy) > 5.0,
+            "{noisy}"
+        );
+        let gradients = report("pgd-features", "0.15");
+        assert!(
+            length(&gradients) < length(&noisy),
+            "{} and {}",
+            length(&gradients),
+            length(&noisy)
+        );
+        assert!(
+            fall(&gradients) > fall(&noisy) + 5.0,
+            "{} and {}",
+            fall(&gradients),
+            fall(&noisy)
+        );
+    }
+);

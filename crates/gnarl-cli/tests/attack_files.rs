@@ -1,7 +1,11 @@
 //! Tests attacked graphs as files, target nodes, and several models at several budgets.
 
+use std::path::Path;
+
 use crate::common;
-use common::{json, mean, real_data, refusal, text};
+use common::{json, mean, refusal, text, words};
+use gnarl_testing::{data_dir, needs_data};
+use serde_json::Value;
 
 const MODEL: [&str; 8] = [
     "--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8",
@@ -12,7 +16,7 @@ fn attack<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn what_is_written_is_judged_alike_and_lists_its_flips() {
+fn written_attacks_are_evaluated_alike_and_list_their_flips() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("attacked.npz");
     let name = file.to_str().unwrap();
@@ -87,22 +91,23 @@ fn what_is_written_is_judged_alike_and_lists_its_flips() {
     assert!(noisy["runs"][0]["features"]["nodes"].as_u64().unwrap() > 0);
 }
 
-/// Attacked features in a file give the same accuracy as the attack, and a weighted graph keeps its
-/// weights.
+/// Returns the accuracy and the perturbation of the first run.
+fn first_run(report: &Value) -> [Value; 4] {
+    let run = &report["runs"][0];
+    [
+        "attacked_accuracy",
+        "features",
+        "edges_added",
+        "edges_removed",
+    ]
+    .map(|key| run[key].clone())
+}
+
 #[test]
-fn what_is_written_of_features_and_weights_is_what_was_attacked() {
+fn attacked_features_in_a_file_give_the_accuracy_of_the_attack() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("attacked.npz");
     let name = file.to_str().unwrap();
-    let of_run = |report: &serde_json::Value| {
-        let run = &report["runs"][0];
-        (
-            run["attacked_accuracy"].clone(),
-            run["features"].clone(),
-            run["edges_added"].clone(),
-            run["edges_removed"].clone(),
-        )
-    };
     for scaling in ["row-normalised", "standardised", "as-loaded"] {
         for (kind, mode) in [
             ("gaussian", "evasion"),
@@ -118,7 +123,11 @@ fn what_is_written_of_features_and_weights_is_what_was_attacked() {
                 .concat(),
             ));
             let judged = json(&attack(&[&["--on", name], &common[..]].concat()));
-            assert_eq!(of_run(&judged), of_run(&made), "{kind}, {scaling}, {mode}");
+            assert_eq!(
+                first_run(&judged),
+                first_run(&made),
+                "{kind}, {scaling}, {mode}"
+            );
         }
     }
     json(&attack(&[
@@ -134,47 +143,32 @@ fn what_is_written_of_features_and_weights_is_what_was_attacked() {
         e.contains("are standardised") && e.contains("--features standardised"),
         "{e}"
     );
+}
 
-    // The file has as many flipped features, however the model scales them.
-    let binary = dir.path().join("binary");
-    common::write_rings(&binary, &[("red", 0), ("blue", 1)], 20);
-    let features = std::fs::read_to_string(binary.join("features.csv"))
-        .unwrap()
-        .replace("0.2", "0");
-    std::fs::write(binary.join("features.csv"), features).unwrap();
-    let base = [
-        "attack",
-        "--data",
-        binary.to_str().unwrap(),
-        "--model",
-        "gcn",
-        "--epochs",
-        "20",
-        "--features",
-        "row-normalised",
-    ];
-    std::fs::write(dir.path().join("one"), "red-3\n").unwrap();
-    let targets = dir.path().join("one").to_str().unwrap().to_string();
-    let nettack = [
-        "--attack",
-        "nettack",
-        "--perturb",
-        "features",
-        "--budget",
-        "1",
-        "--targets",
-        &targets,
-        "--write",
-        name,
-    ];
-    let made = json(&[&base[..], &nettack].concat());
+/// The file has as many flipped features as the attack made, however the model scales them.
+#[test]
+fn flipped_features_in_a_file_are_those_of_the_attack() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
+    let (binary, targets, file) = (at("binary"), at("one"), at("attacked.npz"));
+    common::write_rings(binary.as_ref(), &[("red", 0), ("blue", 1)], 20);
+    let features = std::fs::read_to_string(at("binary/features.csv")).unwrap();
+    std::fs::write(at("binary/features.csv"), features.replace("0.2", "0")).unwrap();
+    std::fs::write(&targets, "red-3\n").unwrap();
+    let on = |more: &[&str]| {
+        let base = words("attack --model gcn --epochs 20 --features row-normalised");
+        json(&[&base[..], &["--data", &binary, "--targets", &targets], more].concat())
+    };
+    let nettack = words("--attack nettack --perturb features --budget 1");
+    let made = on(&[&nettack[..], &["--write", &file]].concat());
     // A second feature is added next to the first: after scaling, both entries of the row change.
     assert_eq!(made["flips"].as_f64(), Some(1.0), "{made}");
-    let judged = json(&[&base[..], &["--on", name, "--targets", &targets]].concat());
-    assert_eq!(of_run(&judged), of_run(&made));
+    assert_eq!(first_run(&on(&["--on", &file])), first_run(&made));
+}
 
-    let own = dir.path().join("weighted");
-    std::fs::create_dir(&own).unwrap();
+/// Writes a graph of 60 nodes and two classes with weighted edges.
+fn write_weighted(folder: &Path) {
+    std::fs::create_dir(folder).unwrap();
     let (mut edges, mut labels) = (
         String::from("source,target,weight\n"),
         String::from("node,label\n"),
@@ -189,30 +183,30 @@ fn what_is_written_of_features_and_weights_is_what_was_attacked() {
         );
         labels += &format!("{u},{}\n", u % 2);
     }
-    std::fs::write(own.join("edges.csv"), edges).unwrap();
-    std::fs::write(own.join("labels.csv"), labels).unwrap();
+    std::fs::write(folder.join("edges.csv"), edges).unwrap();
+    std::fs::write(folder.join("labels.csv"), labels).unwrap();
+}
+
+#[test]
+fn an_attacked_weighted_graph_in_a_file_keeps_its_weights() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, own) = (dir.path().join("attacked.npz"), dir.path().join("weighted"));
+    write_weighted(&own);
     let on = |more: &[&str]| {
-        let base = [
-            "attack",
-            "--data",
-            own.to_str().unwrap(),
-            "--model",
-            "sgc",
-            "--epochs",
-            "30",
-        ];
-        json(&[&base[..], more].concat())
+        let base = words("attack --model sgc --epochs 30");
+        json(&[&base[..], &["--data", own.to_str().unwrap()], more].concat())
     };
+    let name = file.to_str().unwrap();
     for kind in ["random-flips", "random-add", "prbcd"] {
         let made = on(&["--attack", kind, "--budget", "0.3", "--write", name]);
         assert!(made["flips"].as_f64().unwrap() > 10.0, "{kind}");
-        assert_eq!(of_run(&on(&["--on", name])), of_run(&made), "{kind}");
+        assert_eq!(first_run(&on(&["--on", name])), first_run(&made), "{kind}");
     }
 }
 
 /// Target nodes are read, and flips are listed, by the names of the user's own files.
 #[test]
-fn targets_and_flips_go_by_names() {
+fn targets_and_flips_use_node_names() {
     let dir = tempfile::tempdir().unwrap();
     common::write_rings(dir.path(), &[("red", 0), ("blue", 1)], 20);
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
@@ -267,7 +261,7 @@ fn targets_and_flips_go_by_names() {
 }
 
 #[test]
-fn files_that_do_not_fit_are_refused_in_one_line() {
+fn invalid_attack_files_are_refused_in_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
     let e = refusal(&attack(&["--attack", "dice", "--write", &at("x.csv")]));
@@ -345,7 +339,7 @@ fn files_that_do_not_fit_are_refused_in_one_line() {
 }
 
 #[test]
-fn targets_are_those_of_the_file_or_forty_by_the_rule() {
+fn targets_come_from_the_file_or_forty_are_selected() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("targets.json");
     std::fs::write(&file, "{\"attacked_test_nodes\": [400, 401, 402, 403]}").unwrap();
@@ -379,25 +373,10 @@ fn targets_are_those_of_the_file_or_forty_by_the_rule() {
 fn several_models_and_budgets_make_one_table_with_an_mlp() {
     let dir = tempfile::tempdir().unwrap();
     let stem = dir.path().join("curve");
-    let name = stem.to_str().unwrap();
-    let base = [
-        "attack", "--data", "csbm", "--epochs", "30", "--hidden", "8", "--runs", "2", "--plot",
-        name,
-    ];
-    let report = json(
-        &[
-            &base[..],
-            &[
-                "--model",
-                "gcn,sgc",
-                "--attack",
-                "dice",
-                "--budget",
-                "0,0.1,0.2",
-            ],
-        ]
-        .concat(),
-    );
+    let base = words("attack --data csbm --epochs 30 --hidden 8 --runs 2");
+    let compared = words("--model gcn,sgc --attack dice --budget 0,0.1,0.2");
+    let plot = ["--plot", stem.to_str().unwrap()];
+    let report = json(&[&base[..], &compared, &plot].concat());
     assert_eq!(report["models"], serde_json::json!(["gcn", "sgc", "mlp"]));
     assert_eq!(report["amounts"], serde_json::json!([0.0, 0.1, 0.2]));
     assert_eq!(
@@ -418,26 +397,18 @@ fn several_models_and_budgets_make_one_table_with_an_mlp() {
     for ending in ["csv", "svg", "png"] {
         assert!(stem.with_extension(ending).is_file(), "{ending}");
     }
-    assert_eq!(
-        std::fs::read_to_string(stem.with_extension("csv"))
-            .unwrap()
-            .lines()
-            .count(),
-        10
-    );
-    let adaptive = [
-        "--model",
-        "gcn,gat",
-        "--attack",
-        "prbcd",
-        "--attack-epochs",
-        "5",
-        "--finetune-epochs",
-        "2",
-        "--block-size",
-        "2000",
-    ];
-    let shown = text(&[&base[..], &adaptive].concat());
+    let csv = std::fs::read_to_string(stem.with_extension("csv")).unwrap();
+    assert_eq!(csv.lines().count(), 10);
+}
+
+#[test]
+fn a_table_of_models_says_which_attacks_are_adaptive() {
+    let dir = tempfile::tempdir().unwrap();
+    let prbcd = words("--attack prbcd --attack-epochs 5 --finetune-epochs 2 --block-size 2000");
+    let base = words("attack --data csbm --epochs 30 --hidden 8 --runs 2 --model gcn,gat");
+    let curve = dir.path().join("curve");
+    let plot = ["--plot", curve.to_str().unwrap()];
+    let shown = text(&[&base[..], &plot, &prbcd].concat());
     assert!(
         shown.contains("* adaptive") && shown.contains("gat: attack: prbcd follows gradients"),
         "{shown}"
@@ -447,15 +418,7 @@ fn several_models_and_budgets_make_one_table_with_an_mlp() {
         e.contains("attack-epochs must be a whole number (got 'few')"),
         "{e}"
     );
-    let weaker = json(
-        &[
-            &["attack"][..],
-            &MODEL,
-            &adaptive[2..],
-            &["--transfer", "sgc"],
-        ]
-        .concat(),
-    );
+    let weaker = json(&attack(&[&prbcd[..], &["--transfer", "sgc"]].concat()));
     assert_eq!(
         (
             weaker["adaptive"].as_bool(),
@@ -465,40 +428,38 @@ fn several_models_and_budgets_make_one_table_with_an_mlp() {
     );
 }
 
-/// Published attacked graphs load with their split, and accuracy falls with the share of attacked
-/// edges.
-#[test]
-fn published_attacks_are_datasets() {
-    let Some(dir) = real_data() else { return };
-    if !dir.join("attacked").is_dir() {
-        return;
-    }
-    let accuracy = |name: &str| {
-        let report = json(&[
-            "train",
-            "--data",
-            name,
-            "--model",
-            "gcn",
-            "--hidden",
-            "16",
-            "--features",
-            "as-loaded",
-            "--epochs",
-            "100",
+needs_data!(
+    /// Published attacked graphs load with their split, and accuracy falls with the share of
+    /// attacked edges.
+    fn accuracy_falls_on_published_attacked_graphs() {
+        let dir = data_dir();
+        let accuracy = |name: &str| {
+            let report = json(&[
+                "train",
+                "--data",
+                name,
+                "--model",
+                "gcn",
+                "--hidden",
+                "16",
+                "--features",
+                "as-loaded",
+                "--epochs",
+                "100",
+                "--data-dir",
+                dir.to_str().unwrap(),
+            ]);
+            mean(&report["test_accuracy"])
+        };
+        let (clean, fifth) = (accuracy("cora-metattack-0"), accuracy("cora-metattack-0.2"));
+        assert!(clean > 81.0 && fifth < clean - 10.0, "{clean} {fifth}");
+        let facts = json(&[
+            "data",
+            "check",
+            "cora-metattack-0.05",
             "--data-dir",
             dir.to_str().unwrap(),
         ]);
-        mean(&report["test_accuracy"])
-    };
-    let (clean, fifth) = (accuracy("cora-metattack-0"), accuracy("cora-metattack-0.2"));
-    assert!(clean > 81.0 && fifth < clean - 10.0, "{clean} {fifth}");
-    let facts = json(&[
-        "data",
-        "check",
-        "cora-metattack-0.05",
-        "--data-dir",
-        dir.to_str().unwrap(),
-    ]);
-    assert_eq!(facts["stats"]["nodes"], 2485, "{facts}");
-}
+        assert_eq!(facts["stats"]["nodes"], 2485, "{facts}");
+    }
+);

@@ -13,7 +13,7 @@ fn max(report: &serde_json::Value) -> f64 {
 }
 
 #[test]
-fn karate_has_the_known_centralities() {
+fn centralities_of_karate_agree_with_networkx() {
     let degree = karate("degree");
     assert_eq!(
         (&degree["nodes"], &degree["edges"]),
@@ -52,7 +52,7 @@ fn karate_has_the_known_centralities() {
 }
 
 #[test]
-fn people_get_a_summary_and_the_top_nodes() {
+fn text_output_has_a_summary_and_the_top_nodes() {
     let shown = text(&[
         "centrality",
         "--data",
@@ -77,7 +77,7 @@ fn people_get_a_summary_and_the_top_nodes() {
 }
 
 #[test]
-fn every_value_goes_to_a_csv_file() {
+fn every_value_is_written_to_csv() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("core.csv");
     let path = file.to_str().unwrap();
@@ -137,7 +137,7 @@ fn every_value_goes_to_a_csv_file() {
 }
 
 #[test]
-fn nodes_keep_the_names_of_their_files() {
+fn output_has_node_names() {
     let dir = tempfile::tempdir().unwrap();
     let (edges, output) = (dir.path().join("edges.csv"), dir.path().join("degree.csv"));
     std::fs::write(&edges, "user_183,\"Doe, Jo\"\n\"Doe, Jo\",x\n").unwrap();
@@ -171,7 +171,7 @@ fn walks_that_overflow_are_an_error() {
 }
 
 #[test]
-fn generated_graphs_have_centralities_too() {
+fn centralities_of_generated_graphs() {
     for data in ["csbm", "sbbam"] {
         let report = json(&["centrality", "--data", data, "--kind", "pagerank"]);
         let sum: f64 = report["values"]

@@ -143,7 +143,7 @@ fn smoothing_gives_a_table_of_additions_and_deletions() {
 }
 
 #[test]
-fn edges_both_and_numbers_are_smoothed() {
+fn smoothing_of_edges_both_and_real_features() {
     let (_dir, data) = words();
     let few = [
         "--method",
@@ -268,7 +268,7 @@ fn deterministic_certificates_fall_with_the_radius() {
 }
 
 #[test]
-fn all_methods_stand_in_one_picture_below_an_attack() {
+fn certified_accuracy_is_plotted_with_empirical_accuracy() {
     let (dir, data) = words();
     let stem = dir.path().join("bracket").to_str().unwrap().to_string();
     let all = [
@@ -318,7 +318,7 @@ fn all_methods_stand_in_one_picture_below_an_attack() {
 }
 
 #[test]
-fn what_means_nothing_is_refused_in_one_line() {
+fn meaningless_settings_are_refused_in_one_line() {
     let smoothing = |more: &[&'static str]| {
         refusal(
             &[
@@ -450,7 +450,7 @@ fn graphs_of_a_set_are_certified() {
 }
 
 #[test]
-fn attacks_inside_radii_are_counted() {
+fn attacks_within_certified_radii_are_counted() {
     let (_dir, data) = words();
     let found = json(&on(
         &data,

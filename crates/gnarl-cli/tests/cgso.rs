@@ -77,7 +77,7 @@ fn scalars_are_reported_over_the_runs() {
 }
 
 #[test]
-fn auto_says_what_it_tried_and_can_be_run_again() {
+fn automatic_initialisation_reports_its_trials() {
     let report = json(&with(&["--operator", "cgso", "--centrality", "degree"]));
     let tried = report["initialisations"].as_array().unwrap();
     assert_eq!(tried.len(), 7);
@@ -134,7 +134,7 @@ fn a_saved_model_predicts_as_it_was_trained() {
 }
 
 #[test]
-fn bench_takes_it_too() {
+fn bench_measures_learnable_operators() {
     let report = json(&[
         "bench",
         "epoch",
@@ -153,7 +153,7 @@ fn bench_takes_it_too() {
 }
 
 #[test]
-fn energies_by_depth_go_to_a_table_and_a_file() {
+fn energies_by_depth_are_printed_and_written() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("energy.csv");
     let args = [
@@ -200,7 +200,7 @@ fn energies_by_depth_go_to_a_table_and_a_file() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_one_line() {
+fn wrong_options_are_refused_in_one_line() {
     let report = json(&with(&["--operator", "cgso", "--init", "h"]));
     assert_eq!(
         report["config"]["model"]["operator"]["centrality"], "closed-degree",

@@ -1,7 +1,8 @@
 //! Tests `gnarl cluster`.
 
 use crate::common;
-use common::{json, real_data, refusal, text};
+use common::{json, refusal, text};
+use gnarl_testing::{data_dir, needs_data};
 use serde_json::Value;
 
 fn mean(report: &Value, key: &str) -> f64 {
@@ -11,7 +12,7 @@ fn mean(report: &Value, key: &str) -> f64 {
 /// Published AMI on SBBAM graphs: core 35.8 ± 4.7, degree 23.3 ± 3.4. Over 20 graphs the mean is
 /// off by 4.2 and 3.0 at four standard errors, and the graphs are the same for both.
 #[test]
-fn core_numbers_find_the_blocks_better_than_degrees() {
+fn core_numbers_recover_blocks_better_than_degrees() {
     let with = |centrality| {
         json(&[
             "cluster",
@@ -100,7 +101,7 @@ fn every_method_runs_on_karate() {
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing_and_the_seed_does() {
+fn clustering_depends_on_the_seed_and_not_on_threads() {
     for (method, data) in [
         ("cgso", "csbm"),
         ("louvain", "csbm"),
@@ -129,7 +130,7 @@ fn the_number_of_threads_changes_nothing_and_the_seed_does() {
 }
 
 #[test]
-fn people_get_the_same_numbers() {
+fn text_output_has_the_numbers_of_json() {
     let shown = text(&[
         "cluster", "--data", "sbbam", "--graphs", "2", "--n-init", "5",
     ]);
@@ -149,7 +150,7 @@ fn people_get_the_same_numbers() {
 }
 
 #[test]
-fn a_grid_is_drawn() {
+fn grid_search_is_plotted() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("new/folder");
     let grid = |extra: &[&str]| {
@@ -224,7 +225,7 @@ fn a_grid_is_drawn() {
 }
 
 #[test]
-fn options_that_would_change_nothing_are_refused() {
+fn options_without_effect_are_refused() {
     let sbbam = |extra: &[&str]| refusal(&[&["cluster", "--data", "sbbam"], extra].concat());
     let karate = |extra: &[&str]| refusal(&[&["cluster", "--data", "karate"], extra].concat());
     let e = sbbam(&["--method", "louvain", "--centrality", "core"]);
@@ -299,7 +300,7 @@ fn options_that_would_change_nothing_are_refused() {
 }
 
 #[test]
-fn graphs_with_little_in_them_get_one_line() {
+fn graphs_without_labels_or_clusters_are_refused_in_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pair.txt");
     std::fs::write(&file, "0 1\n").unwrap();
@@ -320,7 +321,7 @@ fn graphs_with_little_in_them_get_one_line() {
 }
 
 #[test]
-fn it_says_who_belongs_where() {
+fn memberships_are_reported_and_written() {
     // Two triangles joined by an edge, and a separate pair.
     let dir = tempfile::tempdir().unwrap();
     let (file, output) = (dir.path().join("own.csv"), dir.path().join("clusters.csv"));
@@ -376,22 +377,23 @@ fn it_says_who_belongs_where() {
     );
 }
 
-#[test]
-fn cora_by_core_numbers() {
-    let Some(data) = real_data() else { return };
-    let args = [
-        "cluster",
-        "--data",
-        "cora",
-        "--truth",
-        "core",
-        "--largest-component",
-        "--n-init",
-        "20",
-    ];
-    let report = json(&[&args[..], &["--data-dir", data.to_str().unwrap()]].concat());
-    assert_eq!(
-        (&report["nodes"], &report["config"]["clusters"]),
-        (&2485.into(), &4.into())
-    );
-}
+needs_data!(
+    fn cora_by_core_numbers() {
+        let data = data_dir();
+        let args = [
+            "cluster",
+            "--data",
+            "cora",
+            "--truth",
+            "core",
+            "--largest-component",
+            "--n-init",
+            "20",
+        ];
+        let report = json(&[&args[..], &["--data-dir", data.to_str().unwrap()]].concat());
+        assert_eq!(
+            (&report["nodes"], &report["config"]["clusters"]),
+            (&2485.into(), &4.into())
+        );
+    }
+);

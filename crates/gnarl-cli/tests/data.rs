@@ -151,7 +151,7 @@ fn check_gives_the_facts_of_karate() {
 }
 
 #[test]
-fn several_are_checked_at_once() {
+fn several_datasets_are_checked_at_once() {
     let report = json(&["data", "check", "karate", "csbm"]);
     let names: Vec<&str> = report["datasets"]
         .as_array()
@@ -172,7 +172,7 @@ fn own_graph(edges: &str) -> tempfile::TempDir {
 }
 
 #[test]
-fn own_files_go_all_the_way() {
+fn a_graph_in_a_folder_is_checked_and_trained() {
     let dir = own_graph("0,1\n1,2\n2,0\n0,1\n2,3\n3,3\n");
     let path = dir.path().to_str().unwrap();
     let report = json(&["data", "check", path]);
@@ -241,7 +241,7 @@ fn a_wrong_line_in_own_files_is_named() {
 }
 
 #[test]
-fn refused_input_prints_nothing_with_json_either() {
+fn refused_input_prints_no_json() {
     let dir = own_graph("0,1\n1,\n");
     let e = refusal(&["data", "check", dir.path().to_str().unwrap(), "--json"]);
     assert!(e.contains("edges.csv: line 2"), "{e}");

@@ -105,7 +105,7 @@ fn assert_paired(ours: &Value, plain: &Value, told: &Value) {
 }
 
 #[test]
-fn every_axis_alone_and_all_together_clean_and_attacked() {
+fn the_tour_reports_every_axis_clean_and_attacked() {
     let (report, _) = axes();
     let rows = report["rows"].as_array().unwrap();
     let names: Vec<&str> = rows
@@ -143,7 +143,7 @@ fn every_axis_alone_and_all_together_clean_and_attacked() {
 }
 
 #[test]
-fn a_depth_a_certificate_and_whole_graphs_have_their_figures() {
+fn the_tour_reports_depth_certificates_and_graph_sets() {
     let (report, _) = axes();
     let depth = &report["depth"];
     assert_eq!(
@@ -190,7 +190,7 @@ fn a_depth_a_certificate_and_whole_graphs_have_their_figures() {
 }
 
 #[test]
-fn the_page_of_the_axes_holds_what_was_found_and_needs_nothing_else() {
+fn the_page_of_the_tour_is_complete_and_self_contained() {
     let (report, page) = axes();
     assert_alone(page);
     let all = components(page);
@@ -281,7 +281,7 @@ fn form(line: &str) -> Vec<String> {
 /// must print the README's words, whatever the results, and one thread must give the page of two,
 /// byte for byte. `bench/first_minute.sh` runs the whole demo and compares the results, too.
 #[test]
-fn the_words_are_the_readmes_and_threads_change_nothing() {
+fn output_matches_the_readme_on_any_number_of_threads() {
     let dir = tempfile::tempdir().unwrap();
     let printed = demo(dir.path(), &["--rough", "3", "--threads", "1"]);
     assert_eq!(
@@ -383,7 +383,7 @@ fn differences_are_paired_with_the_plain_gcn() {
 }
 
 #[test]
-fn the_page_has_its_pictures_and_needs_nothing_else() {
+fn the_page_of_karate_is_complete_and_self_contained() {
     let (report, page) = found();
     assert_alone(page);
     let rows = report["rows"].as_array().unwrap();
@@ -427,7 +427,7 @@ fn the_page_has_its_pictures_and_needs_nothing_else() {
 }
 
 #[test]
-fn threads_change_no_figure_and_the_page_goes_where_it_is_asked() {
+fn the_page_is_written_where_asked_on_any_number_of_threads() {
     let dir = tempfile::tempdir().unwrap();
     let without_times = |mut report: Value| {
         for row in report["rows"].as_array_mut().unwrap() {
@@ -458,7 +458,7 @@ fn threads_change_no_figure_and_the_page_goes_where_it_is_asked() {
 }
 
 #[test]
-fn a_page_that_cannot_be_written_is_said_before_anything_is_trained() {
+fn an_unwritable_page_is_refused_before_training() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().to_str().unwrap();
     let nowhere = format!("{folder}/no/such/page.html");
@@ -481,7 +481,7 @@ fn a_page_that_cannot_be_written_is_said_before_anything_is_trained() {
 }
 
 #[test]
-fn what_comes_next_works() {
+fn suggested_commands_run() {
     let commands = found().0["next"].as_array().unwrap();
     assert!(commands.len() >= 3);
     // The commands suggested by the axes tour are only parsed: they take long.
@@ -509,7 +509,7 @@ fn what_comes_next_works() {
 
 /// Expected value: NumPy's `eigvalsh` on karate's normalised Laplacian.
 #[test]
-fn the_gap_of_karate_is_known() {
+fn spectral_gap_of_karate_agrees_with_numpy() {
     let (report, _) = found();
     let degree = &report["graphs"][0]["gaps"][0];
     assert_eq!(degree["centrality"], "degree");

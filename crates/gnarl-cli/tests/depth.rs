@@ -86,7 +86,7 @@ fn exits_policies_and_the_oracle_are_reported() {
 }
 
 #[test]
-fn a_saved_model_takes_the_exits_it_took() {
+fn a_saved_model_predicts_the_same_exits() {
     let dir = tempfile::tempdir().unwrap();
     for (policy, more) in [
         ("core", &[][..]),
@@ -145,7 +145,7 @@ fn one_exit_is_a_linear_map() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_one_line() {
+fn wrong_options_are_refused_in_one_line() {
     let e = refusal(&with(&["--depth", "admp-sq"]));
     assert!(
         e.contains("unknown depth 'admp-sq'; did you mean admp-st"),

@@ -26,7 +26,7 @@ fn train<'a>(model: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn every_name_trains_at_every_depth() {
+fn every_baseline_trains_at_every_depth() {
     for name in NAMES {
         for layers in ["0", "1", "3"] {
             let report = json(&train(name, &["--layers", layers]));
@@ -95,7 +95,7 @@ fn operators_can_be_named_and_learned() {
 }
 
 #[test]
-fn a_saved_model_predicts_what_it_did() {
+fn a_saved_baseline_predicts_the_same() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["jk-lstm", "gcnii", "gpr-gin", "adagcn"] {
         let file = dir.path().join(format!("{name}.safetensors"));

@@ -8,7 +8,7 @@ use common::server::Running;
 use serde_json::Value;
 
 #[test]
-fn a_change_moves_predictions_and_none_moves_nothing() {
+fn a_change_of_the_graph_changes_predictions() {
     let running = Running::new(
         Path::new("."),
         &["--data", "karate", "--epochs", "60", "--json"],
@@ -68,7 +68,7 @@ fn a_change_moves_predictions_and_none_moves_nothing() {
 }
 
 #[test]
-fn what_cannot_be_explored_is_said_before_anything_is_trained() {
+fn unsupported_data_and_taken_ports_are_refused_before_training() {
     let e = refusal(&["explore", "--data", "mutag"]);
     assert!(e.contains("explore needs one graph"), "{e}");
     let e = refusal(&["explore", "--data", "karate", "--load", "no-such-file"]);

@@ -12,7 +12,7 @@ fn attack<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn an_attack_is_judged_with_and_without_it_on_the_same_inputs() {
+fn attacks_are_evaluated_with_and_without_inference_on_the_same_inputs() {
     let bare = json(&attack(&[
         "--attack", "gaussian", "--budget", "1", "--runs", "3",
     ]));
@@ -81,7 +81,7 @@ fn an_attack_is_judged_with_and_without_it_on_the_same_inputs() {
 }
 
 #[test]
-fn tuning_robustness_and_other_axes_run() {
+fn inference_runs_with_tuning_robustness_and_other_axes() {
     let tuned = json(&attack(&[
         "--attack",
         "gaussian",
@@ -154,7 +154,7 @@ fn tuning_robustness_and_other_axes_run() {
 }
 
 #[test]
-fn a_saved_model_predicts_by_it() {
+fn a_saved_model_keeps_its_inference() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("model.safetensors");
     let file = file.to_str().unwrap();
@@ -189,7 +189,7 @@ fn a_saved_model_predicts_by_it() {
 }
 
 #[test]
-fn wrong_use_is_one_line() {
+fn wrong_options_are_refused_in_one_line() {
     for (arguments, expected) in [
         (
             attack(&["--attack", "dice", "--crf-sigma", "0.5"]),
@@ -271,7 +271,7 @@ fn wrong_use_is_one_line() {
 
 #[cfg(unix)]
 #[test]
-fn a_program_outside_is_defended_and_its_failures_are_one_line() {
+fn an_external_model_is_defended_and_its_failures_are_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let script = |name: &str, body: &str| {
         let file = folder.path().join(name);
@@ -316,5 +316,5 @@ fn a_program_outside_is_defended_and_its_failures_are_one_line() {
         "--time-limit",
         "0.5",
     ]);
-    assert!(line.contains("no answer within 500ms"), "{line}");
+    assert!(line.contains("no response within 500ms"), "{line}");
 }

@@ -69,7 +69,7 @@ const TRAIN: [&str; 9] = [
 ];
 
 #[test]
-fn nothing_finished_is_nothing_reported() {
+fn an_interrupt_before_the_first_run_reports_nothing() {
     if is_ignored() {
         return;
     }
@@ -86,7 +86,7 @@ fn nothing_finished_is_nothing_reported() {
 }
 
 #[test]
-fn finished_runs_alone_count() {
+fn an_interrupt_reports_finished_runs() {
     if is_ignored() {
         return;
     }
@@ -137,7 +137,7 @@ fn finished_runs_alone_count() {
 
 /// Tests the signals of a shutdown and of a closed terminal: finished runs are reported and saved.
 #[test]
-fn other_signals_save_like_ctrl_c() {
+fn termination_signals_save_like_ctrl_c() {
     let dir = tempfile::tempdir().unwrap();
     for (signal, code) in [("TERM", 143), ("HUP", 129)] {
         let file = dir.path().join(format!("{signal}.safetensors"));

@@ -2,7 +2,7 @@
 
 use crate::common;
 use common::gnarl;
-use common::shown::{assert_shown, blocks};
+use common::transcript::{assert_transcript, blocks};
 
 /// Tolerance of a measured number. Another processor rounds differently, so of the 360 nodes that
 /// twenty splits of karate test, two may be classified differently. A model without its row's axis
@@ -32,7 +32,7 @@ fn every_command_prints_what_the_readme_says() {
         let folder = tempfile::tempdir().unwrap();
         let run = gnarl(&words).current_dir(folder.path()).assert().success();
         let printed = String::from_utf8(run.get_output().stdout.clone()).unwrap();
-        assert_shown(command, &printed, expected, |line| {
+        assert_transcript(command, &printed, expected, |line| {
             line.contains(" …").then_some(SLACK)
         });
     }
@@ -40,9 +40,10 @@ fn every_command_prints_what_the_readme_says() {
 
 /// Tests the comparison itself, which other pages use as well.
 #[test]
-fn what_is_measured_may_differ_a_little_and_the_rest_not_at_all() {
+fn only_measured_numbers_may_differ() {
     let is_shown = |printed: &str, shown: &str, slack: Option<f64>| {
-        std::panic::catch_unwind(|| assert_shown("a command", printed, shown, |_| slack)).is_ok()
+        std::panic::catch_unwind(|| assert_transcript("a command", printed, shown, |_| slack))
+            .is_ok()
     };
     assert!(is_shown(
         "GCN 10 steps 93.9 ± 6.7 (+1.50)",

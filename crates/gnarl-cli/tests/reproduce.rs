@@ -1,7 +1,9 @@
 //! Tests `gnarl reproduce`.
 
 use crate::common;
-use common::{gnarl, json, one_object, real_data, refusal, text};
+use common::{assert_refused, gnarl, json, one_object, refusal, text, words};
+use gnarl_testing::{data_dir, needs_data};
+use serde_json::Value;
 use std::path::Path;
 
 /// Writes a small graph in the place of Cornell or Texas: two rings of 12 pages, each of one class,
@@ -83,7 +85,7 @@ fn wrong_names_get_a_suggestion() {
 }
 
 #[test]
-fn without_data_everything_is_a_hole_and_nothing_fails() {
+fn cells_without_data_are_holes() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_str().unwrap();
     let report = json(&[
@@ -119,20 +121,44 @@ fn without_data_everything_is_a_hole_and_nothing_fails() {
     );
 }
 
+/// Folders of a small Cornell and of the results of `gnarl reproduce`.
+struct Folders {
+    dir: tempfile::TempDir,
+}
+
+impl Folders {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        small(&dir.path().join("data"), "cornell");
+        Self { dir }
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.dir.path().join(name).to_str().unwrap().to_string()
+    }
+
+    /// Returns the report of `gnarl reproduce` with these options, given as one line.
+    fn reproduce(&self, line: &str) -> Value {
+        self.reproduce_rows(line, &[])
+    }
+
+    /// Returns the report of `gnarl reproduce` with one line of options, and with options that have
+    /// spaces.
+    fn reproduce_rows(&self, line: &str, more: &[&str]) -> Value {
+        let (data, out) = (self.at("data"), self.at("out"));
+        let folders = ["--data-dir", &data, "--out", &out];
+        json(&[&["reproduce"], &words(line)[..], more, &folders].concat())
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.dir.path().join(name)).unwrap()
+    }
+}
+
 #[test]
-fn a_table_is_run_written_and_continued() {
-    let dir = tempfile::tempdir().unwrap();
-    let (data, out) = (dir.path().join("data"), dir.path().join("out"));
-    small(&data, "cornell");
-    let common = [
-        "--data-dir",
-        data.to_str().unwrap(),
-        "--out",
-        out.to_str().unwrap(),
-        "--columns",
-        "cornell",
-    ];
-    let facts = json(&[&["reproduce", "graph_prop"][..], &common].concat());
+fn a_table_is_written_in_every_format() {
+    let folders = Folders::new();
+    let facts = folders.reproduce("graph_prop --columns cornell");
     assert_eq!(
         (facts["cells"].as_u64(), facts["cells_stored"].as_u64()),
         (Some(6), Some(6))
@@ -147,39 +173,23 @@ fn a_table_is_run_written_and_continued() {
     );
 
     // Cornell's public splits are missing: its cells say so, and the rest of the report stands.
-    let train = [
-        &[
-            "reproduce",
-            "topological_GCN",
-            "--rows",
-            "gcn w/ a",
-            "--runs",
-            "2",
-        ][..],
-        &common,
-    ]
-    .concat();
-    let report = json(&train);
+    let train = "topological_GCN --runs 2 --columns cornell";
+    let report = folders.reproduce_rows(train, &["--rows", "gcn w/ a"]);
     let failed = &report["rows"][0]["cells"][0];
     assert_eq!(failed["status"], "failed");
-    assert!(
-        failed["message"]
-            .as_str()
-            .unwrap()
-            .contains("gnarl data get cornell"),
-        "{failed}"
-    );
+    let message = failed["message"].as_str().unwrap();
+    assert!(message.contains("gnarl data get cornell"), "{failed}");
+    let cells = std::fs::read_dir(folders.at("out/cells")).unwrap();
+    assert_eq!(cells.count(), 6, "a failed cell is not stored");
 
     for name in ["graph_prop", "topological_GCN"] {
-        let read =
-            |ending: &str| std::fs::read_to_string(out.join(format!("{name}.{ending}"))).unwrap();
-        one_object(&read("json"));
-        let csv = read("csv");
+        one_object(&folders.read(&format!("out/{name}.json")));
+        let csv = folders.read(&format!("out/{name}.csv"));
         assert!(
             csv.starts_with("table,row,recipe,column,dataset,status,"),
             "{csv}"
         );
-        let page = read("html");
+        let page = folders.read(&format!("out/{name}.html"));
         assert!(
             page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"),
             "{page}"
@@ -189,122 +199,121 @@ fn a_table_is_run_written_and_continued() {
             "{page}"
         );
     }
-    let files = || {
-        let mut names: Vec<_> = std::fs::read_dir(out.join("cells"))
-            .unwrap()
-            .map(|f| f.unwrap().path())
-            .collect();
-        names.sort();
-        names
-    };
-    let kept = files();
-    assert_eq!(kept.len(), 6, "{kept:?}");
+}
+
+#[test]
+fn stored_cells_are_not_run_again() {
+    let folders = Folders::new();
+    let facts = folders.reproduce("graph_prop --columns cornell");
     let times = || {
-        files()
-            .iter()
-            .map(|f| f.metadata().unwrap().modified().unwrap())
-            .collect::<Vec<_>>()
+        let mut files: Vec<_> = std::fs::read_dir(folders.at("out/cells"))
+            .unwrap()
+            .map(|file| file.unwrap().path())
+            .collect();
+        files.sort();
+        let modified = |file: &std::path::PathBuf| file.metadata().unwrap().modified().unwrap();
+        files.iter().map(modified).collect::<Vec<_>>()
     };
     let before = times();
-    let again = json(&[&["reproduce", "graph_prop"][..], &common].concat());
+    assert_eq!(before.len(), 6);
+    let again = folders.reproduce("graph_prop --columns cornell");
     assert_eq!(again["rows"], facts["rows"]);
     assert_eq!(times(), before, "nothing is run again");
 
     // A run of another column prints that column alone, and the files keep the first.
-    let of_texas = [&common[..4], &["--columns", "texas"]].concat();
-    let texas = json(&[&["reproduce", "graph_prop"][..], &of_texas].concat());
+    let texas = folders.reproduce("graph_prop --columns texas");
     assert_eq!(texas["columns"], serde_json::json!(["Texas"]));
-    let written = one_object(&std::fs::read_to_string(out.join("graph_prop.json")).unwrap());
+    let written = one_object(&folders.read("out/graph_prop.json"));
     assert_eq!(written["columns"], serde_json::json!(["Cornell", "Texas"]));
     assert_eq!(
         (&written["rows"][1]["cells"][0], &written["cells_stored"]),
-        (degree, &6.into())
+        (&facts["rows"][1]["cells"][0], &6.into())
     );
     assert_eq!(written["rows"][1]["cells"][1]["status"], "hole");
 }
 
-/// Compares facts about identical graphs with the published facts: within a unit of their last
-/// printed digit.
-#[test]
-fn facts_of_real_graphs_are_those_of_the_thesis() {
-    let Some(data) = real_data() else { return };
-    let dir = tempfile::tempdir().unwrap();
-    let (data, out) = (data.to_str().unwrap(), dir.path().to_str().unwrap());
-    let columns = "cora,citeseer,photo,computers,cs,physics";
-    let report = json(&[
-        "reproduce",
-        "graph_prop",
-        "--data-dir",
-        data,
-        "--out",
-        out,
-        "--columns",
-        columns,
-    ]);
-    for row in report["rows"].as_array().unwrap() {
-        for cell in row["cells"].as_array().unwrap() {
-            // The published homophily puts papers without a label in the first class; here they are
-            // left out.
-            let differs = row["label"] == "homophily" && cell["dataset"] == "citeseer";
-            assert_eq!(
-                cell["difference"]["is_clear"], differs,
-                "{} of {cell}",
-                row["label"]
-            );
+needs_data!(
+    /// Compares facts about identical graphs with the published facts: within a unit of their last
+    /// printed digit.
+    fn statistics_of_real_graphs_agree_with_the_thesis() {
+        let data = data_dir();
+        let dir = tempfile::tempdir().unwrap();
+        let (data, out) = (data.to_str().unwrap(), dir.path().to_str().unwrap());
+        let columns = "cora,citeseer,photo,computers,cs,physics";
+        let report = json(&[
+            "reproduce",
+            "graph_prop",
+            "--data-dir",
+            data,
+            "--out",
+            out,
+            "--columns",
+            columns,
+        ]);
+        for row in report["rows"].as_array().unwrap() {
+            for cell in row["cells"].as_array().unwrap() {
+                // The published homophily puts papers without a label in the first class; here they
+                // are left out.
+                let differs = row["label"] == "homophily" && cell["dataset"] == "citeseer";
+                assert_eq!(
+                    cell["difference"]["is_clear"], differs,
+                    "{} of {cell}",
+                    row["label"]
+                );
+            }
         }
     }
-}
 
-/// Trains on the smallest real graph with ten public splits: the published accuracy of GCN on
-/// Cornell is 56 ± 1.6.
-#[test]
-fn a_row_of_the_thesis_is_reproduced() {
-    let Some(data) = real_data() else { return };
-    let dir = tempfile::tempdir().unwrap();
-    let (data, out) = (data.to_str().unwrap(), dir.path().to_str().unwrap());
-    let args = [
-        "reproduce",
-        "topological_GCN",
-        "--data-dir",
-        data,
-        "--out",
-        out,
-        "--columns",
-        "cornell",
-        "--runs",
-        "2",
-    ];
-    let run = gnarl(&[&args[..], &["--rows", "A_hat", "--json"]].concat())
-        .assert()
-        .success();
-    let report = one_object(&String::from_utf8_lossy(&run.get_output().stdout));
-    let cell = &report["rows"][0]["cells"][0];
-    assert_eq!(
-        cell["ours"]["splits"].as_array().unwrap().len(),
-        2,
-        "{cell}"
-    );
-    assert_ne!(
-        cell["ours"]["splits"][0], cell["ours"]["splits"][1],
-        "each run its own split"
-    );
-    // The published accuracy is 56.22 with a standard deviation of 1.62 over ten splits; a split of
-    // 37 test pages is off by 8 points at one standard deviation.
-    let mean = cell["ours"]["mean"].as_f64().unwrap();
-    assert!((mean - 56.22).abs() < 11.0, "{cell}");
-    // Each split has 37 test pages, and two splits are averaged: the mean is a multiple of half a
-    // page.
-    let pages = mean / 100.0 * 74.0;
-    assert!((pages - pages.round()).abs() < 1e-6, "{cell}");
-    let page = std::fs::read_to_string(dir.path().join("topological_GCN.html")).unwrap();
-    assert!(
-        page.contains("data-component=\"lines\"") && page.contains("\"name\":\"GCN w/ A_hat\""),
-        "no learning curve"
-    );
-}
+    /// Trains on the smallest real graph with ten public splits: the published accuracy of GCN on
+    /// Cornell is 56 ± 1.6.
+    fn a_row_of_the_thesis_is_reproduced() {
+        let data = data_dir();
+        let dir = tempfile::tempdir().unwrap();
+        let (data, out) = (data.to_str().unwrap(), dir.path().to_str().unwrap());
+        let args = [
+            "reproduce",
+            "topological_GCN",
+            "--data-dir",
+            data,
+            "--out",
+            out,
+            "--columns",
+            "cornell",
+            "--runs",
+            "2",
+        ];
+        let run = gnarl(&[&args[..], &["--rows", "A_hat", "--json"]].concat())
+            .assert()
+            .success();
+        let report = one_object(&String::from_utf8_lossy(&run.get_output().stdout));
+        let cell = &report["rows"][0]["cells"][0];
+        assert_eq!(
+            cell["ours"]["splits"].as_array().unwrap().len(),
+            2,
+            "{cell}"
+        );
+        assert_ne!(
+            cell["ours"]["splits"][0], cell["ours"]["splits"][1],
+            "each run its own split"
+        );
+        // The published accuracy is 56.22 with a standard deviation of 1.62 over ten splits; a
+        // split of 37 test pages is off by 8 points at one standard deviation.
+        let mean = cell["ours"]["mean"].as_f64().unwrap();
+        assert!((mean - 56.22).abs() < 11.0, "{cell}");
+        // Each split has 37 test pages, and two splits are averaged: the mean is a multiple of half
+        // a page.
+        let pages = mean / 100.0 * 74.0;
+        assert!((pages - pages.round()).abs() < 1e-6, "{cell}");
+        let page = std::fs::read_to_string(dir.path().join("topological_GCN.html")).unwrap();
+        assert!(
+            page.contains("data-component=\"lines\"") && page.contains("\"name\":\"GCN w/ A_hat\""),
+            "no learning curve"
+        );
+    }
+);
 
 #[test]
-fn the_comparison_of_depths_says_what_it_would_run() {
+fn cells_of_depth_comparisons_have_their_configuration() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_str().unwrap();
     let args = [
@@ -325,7 +334,7 @@ fn the_comparison_of_depths_says_what_it_would_run() {
     );
     assert_eq!(
         (&work["training"]["keep"], &work["training"]["schedule"]),
-        (&"last".into(), &serde_json::Value::Null)
+        (&"last".into(), &Value::Null)
     );
     let work = &json(&["reproduce", "dynam:fig:photo_synthetic", "--out", out])["rows"][0]["cells"]
         [0]["config"]["work"];
@@ -336,11 +345,11 @@ fn the_comparison_of_depths_says_what_it_would_run() {
 }
 
 #[test]
-fn tables_of_attacks_say_what_they_would_run_and_what_is_not_there() {
+fn cells_of_attack_tables_have_their_configuration() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_str().unwrap();
     let report = json(&["reproduce", "tab:results_node_classification", "--out", out]);
-    let cell = |report: &serde_json::Value, label: &str, column: usize| {
+    let cell = |report: &Value, label: &str, column: usize| {
         let rows = report["rows"].as_array().unwrap();
         rows.iter().find(|row| row["label"] == label).unwrap()["cells"][column].clone()
     };
@@ -407,7 +416,7 @@ fn tables_of_attacks_say_what_they_would_run_and_what_is_not_there() {
 }
 
 #[test]
-fn a_figure_is_drawn() {
+fn a_figure_is_plotted() {
     let dir = tempfile::tempdir().unwrap();
     let (data, out) = (dir.path().join("data"), dir.path().join("out"));
     small(&data, "texas");
@@ -446,61 +455,41 @@ fn a_figure_is_drawn() {
     );
 }
 
-#[test]
-fn sets_of_graphs_are_what_the_thesis_says() {
-    let Some(data) = real_data() else { return };
-    let dir = tempfile::tempdir().unwrap();
-    let common = [
-        "--data-dir",
-        data.to_str().unwrap(),
-        "--out",
-        dir.path().to_str().unwrap(),
-    ];
-    let report = json(&[&["reproduce", "data_statistics"][..], &common].concat());
-    assert_eq!(
-        (report["cells"].as_u64(), report["cells_stored"].as_u64()),
-        (Some(25), Some(25))
-    );
-    for cell in report["rows"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .flat_map(|row| row["cells"].as_array().unwrap())
-    {
-        assert_ne!(cell["difference"]["is_clear"], true, "{cell}");
-    }
-    let shown = text(&[&["reproduce", "data_statistics"][..], &common].concat());
-    assert!(
-        shown.contains("computed once: nothing is trained") && shown.contains("715.7"),
-        "{shown}"
-    );
-}
-
-#[test]
-fn many_tables_at_once_and_the_page_about_them() {
-    let dir = tempfile::tempdir().unwrap();
-    let (data, out, results) = (
-        dir.path().join("data"),
-        dir.path().join("out"),
-        dir.path().join("results"),
-    );
-    small(&data, "cornell");
-    let folders = [
-        "--data-dir",
-        data.to_str().unwrap(),
-        "--out",
-        out.to_str().unwrap(),
-    ];
-    let with = |more: &[&str]| {
-        [&["reproduce"], more, &folders]
-            .concat()
+needs_data!(
+    fn statistics_of_graph_sets_agree_with_the_thesis() {
+        let data = data_dir();
+        let dir = tempfile::tempdir().unwrap();
+        let common = [
+            "--data-dir",
+            data.to_str().unwrap(),
+            "--out",
+            dir.path().to_str().unwrap(),
+        ];
+        let report = json(&[&["reproduce", "data_statistics"][..], &common].concat());
+        assert_eq!(
+            (report["cells"].as_u64(), report["cells_stored"].as_u64()),
+            (Some(25), Some(25))
+        );
+        for cell in report["rows"]
+            .as_array()
+            .unwrap()
             .iter()
-            .map(|s| s.to_string())
-            .collect::<Vec<_>>()
-    };
-    let as_json = |args: Vec<String>| json(&args.iter().map(String::as_str).collect::<Vec<_>>());
+            .flat_map(|row| row["cells"].as_array().unwrap())
+        {
+            assert_ne!(cell["difference"]["is_clear"], true, "{cell}");
+        }
+        let shown = text(&[&["reproduce", "data_statistics"][..], &common].concat());
+        assert!(
+            shown.contains("computed once: nothing is trained") && shown.contains("715.7"),
+            "{shown}"
+        );
+    }
+);
 
-    let plan = as_json(with(&["all", "--dry-run"]));
+#[test]
+fn plans_of_many_tables_count_their_cells() {
+    let folders = Folders::new();
+    let plan = folders.reproduce("all --dry-run");
     assert_eq!(
         (plan["tables"].as_u64(), plan["stale"].as_u64()),
         (Some(58), Some(0))
@@ -509,16 +498,42 @@ fn many_tables_at_once_and_the_page_about_them() {
         plan["cells"].as_u64().unwrap() > 1000 && plan["seconds_left"].is_null(),
         "{plan}"
     );
-    let only = [
-        "ch3",
-        "--columns",
-        "cornell",
-        "--rows",
-        "degree",
-        "--results",
-        results.to_str().unwrap(),
-    ];
-    let report = as_json(with(&only));
+
+    // The full name of a row selects it alone, and a part of a name selects all rows that contain
+    // it.
+    let cells_of_rows = |rows: &str| {
+        let plan = folders.reproduce_rows("structural_perturbations --dry-run", &["--rows", rows]);
+        plan["cells"].as_u64()
+    };
+    assert_eq!(cells_of_rows("dice: gcn"), Some(4));
+    assert!(cells_of_rows("dice: gc") > Some(4));
+
+    // Each table has its own cells in each of the given columns.
+    let plan = folders.reproduce("sgc_1,sgc_2 --columns texas,cornell --dry-run");
+    assert_eq!(
+        (plan["tables"].as_u64(), plan["cells"].as_u64()),
+        (Some(2), Some(10))
+    );
+
+    // A shard counts its own cells, and is not interrupted if the others are another shard's.
+    let shard = |i: usize| folders.reproduce(&format!("sgc_1,sgc_2 --dry-run --shard {i}/3"));
+    let parts: Vec<u64> = (1..=3)
+        .map(|i| shard(i)["cells"].as_u64().unwrap())
+        .collect();
+    let whole = folders.reproduce("sgc_1,sgc_2 --dry-run");
+    assert_eq!(parts.iter().sum::<u64>(), whole["cells"].as_u64().unwrap());
+    assert_eq!(
+        (shard(1)["done"].as_u64(), whole["done"].as_u64()),
+        (Some(0), Some(0))
+    );
+}
+
+#[test]
+fn tables_of_a_chapter_are_run_and_reported() {
+    let folders = Folders::new();
+    let results = folders.at("results");
+    let only = format!("ch3 --columns cornell --rows degree --results {results}");
+    let report = folders.reproduce(&only);
     let tables = report["tables"].as_array().unwrap();
     assert_eq!(tables.len(), 1, "only one table has such a row");
     assert_eq!(
@@ -526,81 +541,8 @@ fn many_tables_at_once_and_the_page_about_them() {
         (&"cgsO:tab:graph_prop".into(), &1.into())
     );
 
-    // The full name of a row selects it alone, and a part of a name selects all rows that contain
-    // it.
-    let of_rows = |rows: &str| {
-        as_json(with(&[
-            "structural_perturbations",
-            "--rows",
-            rows,
-            "--dry-run",
-        ]))["cells"]
-            .as_u64()
-    };
-    assert_eq!(of_rows("dice: gcn"), Some(4));
-    assert!(of_rows("dice: gc") > Some(4));
-
-    // Each table has its own cells in each of the given columns.
-    let plan = as_json(with(&[
-        "sgc_1,sgc_2",
-        "--columns",
-        "texas,cornell",
-        "--dry-run",
-    ]));
-    assert_eq!(
-        (plan["tables"].as_u64(), plan["cells"].as_u64()),
-        (Some(2), Some(10))
-    );
-    let e = refusal(&[
-        "reproduce",
-        "sgc_1,sgc_2",
-        "--columns",
-        "texas,cornel",
-        "--dry-run",
-    ]);
-    assert!(
-        e.contains("unknown column 'cornel'; did you mean Cornell"),
-        "{e}"
-    );
-    // A shard counts its own cells, and is not interrupted if the others are another shard's.
-    let shard = |i: usize| {
-        as_json(with(&[
-            "sgc_1,sgc_2",
-            "--dry-run",
-            "--shard",
-            &format!("{i}/3"),
-        ]))
-    };
-    let parts: Vec<u64> = (1..=3)
-        .map(|i| shard(i)["cells"].as_u64().unwrap())
-        .collect();
-    let whole = as_json(with(&["sgc_1,sgc_2", "--dry-run"]));
-    assert_eq!(parts.iter().sum::<u64>(), whole["cells"].as_u64().unwrap());
-    assert_eq!(
-        (shard(1)["done"].as_u64(), whole["done"].as_u64()),
-        (Some(0), Some(0))
-    );
-    let broken = dir.path().join("broken");
-    std::fs::create_dir(&broken).unwrap();
-    std::fs::write(broken.join("sgc_2.json"), "{").unwrap();
-    let e = refusal(&[
-        "reproduce",
-        "sgc_1,sgc_2",
-        "--columns",
-        "cora",
-        "--results",
-        broken.to_str().unwrap(),
-    ]);
-    assert!(e.contains("sgc_2.json"), "{e}");
-
-    let page = dir.path().join("page.html");
-    let report = [
-        "report",
-        "--results",
-        results.to_str().unwrap(),
-        "--out",
-        page.to_str().unwrap(),
-    ];
+    let page = folders.at("page.html");
+    let report = ["report", "--results", &results, "--out", &page];
     let found = json(&report);
     assert_eq!(
         (
@@ -621,17 +563,28 @@ fn many_tables_at_once_and_the_page_about_them() {
         shown.contains("published claims: 0 holds") && shown.contains("1 of "),
         "{shown}"
     );
-    let page = std::fs::read_to_string(page).unwrap();
+    let page = folders.read("page.html");
     assert!(
         page.contains(">Tables</h2>") && page.contains("mean degree"),
         "no tables"
     );
+}
 
-    let nothing = dir.path().join("nothing");
-    let e = refusal(&["report", "--results", nothing.to_str().unwrap()]);
-    assert!(
-        e.contains("has no figures of any table; gnarl reproduce"),
-        "{e}"
+#[test]
+fn wrong_lists_of_tables_are_refused_in_one_line() {
+    let folders = Folders::new();
+    assert_refused(
+        &words("reproduce sgc_1,sgc_2 --columns texas,cornel --dry-run"),
+        &["unknown column 'cornel'; did you mean Cornell"],
+    );
+    let (broken, out) = (folders.at("broken"), folders.at("out"));
+    std::fs::create_dir(&broken).unwrap();
+    std::fs::write(folders.at("broken/sgc_2.json"), "{").unwrap();
+    let cora = words("reproduce sgc_1,sgc_2 --columns cora --results");
+    assert_refused(&[&cora[..], &[&broken]].concat(), &["sgc_2.json"]);
+    assert_refused(
+        &["report", "--results", &folders.at("nothing")],
+        &["has no figures of any table; gnarl reproduce"],
     );
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let e = refusal(&["reproduce", "all", "--dry-run", "--results", file]);
@@ -639,30 +592,23 @@ fn many_tables_at_once_and_the_page_about_them() {
         e.contains(file) && !e.contains("rows"),
         "a file where a folder of results is meant: {e}"
     );
-    let e = refusal(&["reproduce", "graph_prop", "--shard", "3/2"]);
-    assert!(e.contains("2/3 is the second of three"), "{e}");
-    let e = refusal(&["reproduce", "ch3,oracel"]);
-    assert!(
-        e.contains("unknown table 'oracel'; did you mean oracle"),
-        "{e}"
+    assert_refused(
+        &words("reproduce graph_prop --shard 3/2"),
+        &["2/3 is the second of three"],
     );
-    let e = refusal(&[
-        "reproduce",
-        "all",
-        "--rows",
-        "no such row",
-        "--out",
-        out.to_str().unwrap(),
-    ]);
-    assert!(
-        e.contains("none of the tables has such rows and columns"),
-        "{e}"
+    assert_refused(
+        &words("reproduce ch3,oracel"),
+        &["unknown table 'oracel'; did you mean oracle"],
+    );
+    assert_refused(
+        &["reproduce", "all", "--rows", "no such row", "--out", &out],
+        &["none of the tables has such rows and columns"],
     );
 }
 
 /// Checks that the page of results in the docs is generated from the figures in the repository.
 #[test]
-fn the_page_of_results_is_made_from_the_figures() {
+fn generated_docs_match_the_stored_results() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let dir = tempfile::tempdir().unwrap();
     let (page, text_page) = (dir.path().join("page.html"), dir.path().join("page.md"));

@@ -83,7 +83,7 @@ fn curves_have_estimates_intervals_and_bounds() {
 }
 
 #[test]
-fn structure_both_and_the_thesis_sampler() {
+fn perturbations_of_structure_and_both() {
     let structure = json(&with(&[
         "--target",
         "structure",
@@ -139,7 +139,7 @@ fn structure_both_and_the_thesis_sampler() {
 }
 
 #[test]
-fn curves_are_written() {
+fn curves_are_plotted_and_written() {
     let dir = tempfile::tempdir().unwrap();
     let stem = dir.path().join("curve");
     let shown = text(&with(&[
@@ -221,10 +221,7 @@ fn wrong_radii_are_refused_before_training() {
             &["--epsilon", "1,NaN"],
             "epsilon NaN must be a finite number of at least 0",
         ),
-        (
-            &["--epsilon", "1", "--samples", "0"],
-            "0 samples say nothing",
-        ),
+        (&["--epsilon", "1", "--samples", "0"], "at least 1 sample"),
         (
             &["--epsilon", "1", "--sigma", "0"],
             "sigma 0 must be a finite number above 0",

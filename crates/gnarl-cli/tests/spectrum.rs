@@ -23,7 +23,7 @@ fn operator<'a>(report: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn karate_has_the_known_eigenvalues() {
+fn eigenvalues_of_karate_agree_with_numpy() {
     let report = karate("core");
     assert_eq!(
         (&report["data"], &report["centrality"]),
@@ -57,7 +57,7 @@ fn karate_has_the_known_eigenvalues() {
 }
 
 #[test]
-fn what_is_corrected_holds() {
+fn corrected_inequalities_hold() {
     for centrality in ["degree", "core", "pagerank", "walks"] {
         let report = karate(centrality);
         let inequalities = report["inequalities"].as_array().unwrap();
@@ -87,7 +87,7 @@ fn energies_count_the_edges_that_differ() {
 }
 
 #[test]
-fn people_get_the_same_numbers() {
+fn text_output_has_the_numbers_of_json() {
     let shown = text(&[
         "spectrum",
         "--data",
@@ -120,7 +120,7 @@ fn people_get_the_same_numbers() {
 }
 
 #[test]
-fn options_change_what_is_found() {
+fn options_change_the_result() {
     let report = json(&[
         "spectrum",
         "--data",

@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_graph_does_not_hold_is_said() {
+    fn differences_from_the_file_are_reported() {
         let graph = Graph::from_edges(4, [(0, 1)]).unwrap().0;
         let file = |edges: &[(u32, u32)], weights| EdgeFile {
             num_nodes: 4,

@@ -180,7 +180,7 @@ impl Dataset {
     /// Loads a dataset by name or path ([`load()`]) from the default folder ([`data_dir`]).
     ///
     /// ```
-    /// let karate = crate::Dataset::load("karate")?;
+    /// let karate = gnarl_data::Dataset::load("karate")?;
     /// assert_eq!(karate.split(0)?.split.train().len(), 4);
     /// # Ok::<(), gnarl_graph::Error>(())
     /// ```
@@ -252,10 +252,8 @@ impl Dataset {
             Content::Graphs(_) => (self.content.clone(), protocol_folds(self, seed, count)?),
         };
         if splits.is_empty() {
-            return Err(Error::argument(
-                "dataset",
-                format!("{} has no splits", self.name),
-            ));
+            let what = format!("{} has no splits", self.name);
+            return Err(Error::missing("dataset", what, "choose another protocol"));
         }
         Ok(Benchmark {
             name: self.name.clone(),
@@ -271,13 +269,11 @@ mod tests {
     use gnarl_graph::matrix::{CsrMatrix, DenseMatrix};
 
     fn path(weights: bool) -> Graph {
-        match weights {
-            false => Graph::from_edges(3, [(0, 1), (1, 2)]).unwrap().0,
-            true => {
-                Graph::from_weighted_edges(3, [(0, 1, 1.0), (1, 2, 2.0)])
-                    .unwrap()
-                    .0
-            }
+        if weights {
+            let edges = [(0, 1, 1.0), (1, 2, 2.0)];
+            Graph::from_weighted_edges(3, edges).unwrap().0
+        } else {
+            Graph::from_edges(3, [(0, 1), (1, 2)]).unwrap().0
         }
     }
 

@@ -52,7 +52,7 @@ pub(super) trait EdgeSink {
     fn reset(&mut self);
 
     /// Reports the number of bytes of the file that were read.
-    fn tell(&mut self, bytes: u64);
+    fn advance(&mut self, bytes: u64);
 }
 
 /// Summary of an edge file that was read.
@@ -111,11 +111,6 @@ impl NameIndex {
 /// Returns the bound below which ids are plausible in a file of that many rows.
 pub(super) fn sane_end(num_rows: usize) -> u64 {
     (100 * num_rows as u64 + 1_000_001).min(MAX_NODES as u64)
-}
-
-/// Returns true if a column of this title holds ends of edges.
-pub(super) fn is_id_title(title: &str) -> bool {
-    is_one_of(title, &TITLES)
 }
 
 /// Returns true if a column of this title holds weights.

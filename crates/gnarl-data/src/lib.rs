@@ -24,6 +24,14 @@
 //! | [`facts`] | statistics printed by `gnarl data check` |
 //! | [`protocol`] | the default splits of each dataset |
 //! | [`benchmark`] | a dataset with its splits, on which models are fitted and evaluated |
+//!
+//! | feature | switches on |
+//! | --- | --- |
+//! | `parquet` | Parquet and Arrow files ([`columnar`]) |
+//! | `download` | datasets over HTTPS ([`download`]) |
+//!
+//! Both are off by default: without them no TLS and no Arrow library is compiled, and files and
+//! downloads are refused by an error that names the feature.
 
 pub mod attacked;
 pub mod benchmark;
@@ -90,7 +98,7 @@ impl Dataset {
     pub fn graph(&self) -> Result<&Graph> {
         match &self.content {
             Content::Graph(graph) => Ok(graph),
-            Content::Graphs(_) => Err(Error::argument(
+            Content::Graphs(_) => Err(Error::unsupported(
                 "dataset",
                 format!("{} is a set of graphs, one graph is needed", self.name),
             )),
@@ -101,7 +109,7 @@ impl Dataset {
     pub fn graph_set(&self) -> Result<&GraphSet> {
         match &self.content {
             Content::Graphs(set) => Ok(set),
-            Content::Graph(_) => Err(Error::argument(
+            Content::Graph(_) => Err(Error::unsupported(
                 "dataset",
                 format!("{} is one graph, a set of graphs is needed", self.name),
             )),
@@ -119,3 +127,8 @@ pub fn with_identity_features(graph: Graph) -> Graph {
         .with_features(identity)
         .expect("the identity has a row per node")
 }
+
+/// Compiles the example of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -57,7 +57,7 @@ pub fn built_in_title(name: &str) -> Option<&'static str> {
 /// read as a user's own files.
 ///
 /// ```
-/// let karate = crate::load("karate", std::path::Path::new("."), 0)?;
+/// let karate = gnarl_data::load("karate", std::path::Path::new("."), 0)?;
 /// assert_eq!(karate.graph()?.num_edges(), 78);
 /// # Ok::<(), gnarl_graph::Error>(())
 /// ```

@@ -57,15 +57,14 @@ pub(super) fn load_from(archive: &mut NpzArchive, binarise: bool) -> Result<(Gra
             .map_err(|e| archive.fault("attr_shape", e.to_string()))?,
         None => graph,
     };
-    let graph = match archive.has("labels") {
-        true => {
-            let labels = archive.i64s("labels")?.data;
-            let labels = integer_labels(labels.into_iter().map(Some).collect());
-            graph
-                .with_labels(labels)
-                .map_err(|e| archive.fault("labels", e.to_string()))?
-        }
-        false => graph,
+    let graph = if archive.has("labels") {
+        let labels = archive.i64s("labels")?.data;
+        let labels = integer_labels(labels.into_iter().map(Some).collect());
+        graph
+            .with_labels(labels)
+            .map_err(|e| archive.fault("labels", e.to_string()))?
+    } else {
+        graph
     };
     Ok((graph, report))
 }

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back_to_the_bit() {
+    fn written_arrays_round_trip() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("graph.npz");
         let values: Vec<f32> = (0..20)

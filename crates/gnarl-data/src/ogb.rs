@@ -110,11 +110,12 @@ pub fn even_quantile_labels(values: &[f64], num_classes: usize) -> Result<Labels
     }
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    let bounds: Vec<f64> = match sorted.is_empty() {
-        true => Vec::new(),
-        false => (1..num_classes)
+    let bounds: Vec<f64> = if sorted.is_empty() {
+        Vec::new()
+    } else {
+        (1..num_classes)
             .map(|k| quantile(&sorted, k as f64 / num_classes as f64))
-            .collect(),
+            .collect()
     };
     let class = |v: f64| bounds.partition_point(|&bound| bound <= v) as u32;
     Labels::new(

@@ -781,7 +781,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_python_writes_is_read() {
+    fn pickles_of_python_are_read() {
         for bytes in LISTS {
             let Ok(Object::Lists(lists)) = parse(Path::new("f"), bytes) else {
                 panic!("a dict of lists")

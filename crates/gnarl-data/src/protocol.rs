@@ -63,11 +63,9 @@ pub fn splits_by(
         | Protocol::Published
             if graph.splits().is_empty() =>
         {
-            let what = format!(
-                "the public splits of {0} are missing; run `gnarl data get {0}`",
-                name
-            );
-            Err(Error::argument(OP, what))
+            let what = format!("the public splits of {name} are missing");
+            let remedy = format!("run `gnarl data get {name}`");
+            Err(Error::missing(OP, what, remedy))
         }
         Protocol::PlanetoidPublic
         | Protocol::GeomGcnTen
@@ -87,7 +85,7 @@ pub fn splits_by(
             Ok((largest, splits))
         }
         Protocol::LinkxHalfQuarter => whole(random(graph, 0.5, 0.25, seed, count)?),
-        Protocol::Folds(_) => Err(Error::argument(
+        Protocol::Folds(_) => Err(Error::unsupported(
             OP,
             format!("{name} has folds of graphs, not of nodes"),
         )),
@@ -123,8 +121,11 @@ fn seeds(first: u64, count: usize) -> impl Iterator<Item = u64> {
 }
 
 fn labels(graph: &Graph) -> Result<&gnarl_graph::labels::Labels> {
-    let what = "the graph has no labels to split; a folder of your own has them in labels.csv, or in a column label of nodes.csv";
-    graph.labels().ok_or_else(|| Error::argument(OP, what))
+    let what = "the graph has no labels to split";
+    let remedy = "a folder of your own has them in labels.csv, or in a column label of nodes.csv";
+    graph
+        .labels()
+        .ok_or_else(|| Error::missing(OP, what, remedy))
 }
 
 #[cfg(test)]
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_split_is_said() {
+    fn invalid_splits_are_refused() {
         let fail = |graph, entry, count| {
             protocol_splits(&loaded(graph, entry), 0, count)
                 .unwrap_err()
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn identity_features_stand_in_for_none() {
+    fn identity_features_replace_missing_features() {
         let g = with_identity_features(two_paths());
         let f = g.features().unwrap();
         assert_eq!(

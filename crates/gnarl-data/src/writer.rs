@@ -17,6 +17,7 @@ use gnarl_graph::features::Features;
 use gnarl_graph::files::write_atomically;
 use gnarl_graph::graph::Graph;
 use gnarl_graph::graph_set::GraphSet;
+use gnarl_graph::matrix::{CsrMatrix, DenseMatrix};
 
 /// Files that were written, and data that the form cannot hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,63 +35,60 @@ pub fn write(path: &Path, name: &str, content: &Content) -> Result<Written> {
         .extension()
         .and_then(|ending| ending.to_str())
         .map(str::to_ascii_lowercase);
-    match (ending.as_deref(), content) {
+    let graph = match (ending.as_deref(), content) {
         (None, content) => {
             make_folder(path)?;
-            match content {
+            return match content {
                 Content::Graph(graph) => write_folder(path, graph),
                 Content::Graphs(set) => write_set(path, name, set),
-            }
+            };
         }
-        (Some(_), Content::Graphs(_)) => Err(Error::data(
-            path,
-            "output",
-            "a set of graphs is a folder of files; give a name without an ending",
-        )),
-        (Some("npz"), Content::Graph(graph)) => {
-            npz_writer::save(path, graph)?;
-            let left_out = [
-                ("names of nodes", graph.node_names().is_some()),
-                ("splits", !graph.splits().is_empty()),
-            ];
-            Ok(Written {
-                files: vec![path.to_path_buf()],
-                left_out: kept(&left_out),
-            })
+        (Some(_), Content::Graphs(_)) => {
+            let what = "a set of graphs is a folder of files; give a name without an ending";
+            return Err(Error::data(path, "output", what));
         }
-        (Some("csv" | "tsv" | "txt" | "edges"), Content::Graph(graph)) => {
-            write_atomically(
-                path,
-                edges(
-                    graph,
-                    if ending.as_deref() == Some("csv") {
-                        ","
-                    } else {
-                        "\t"
-                    },
-                ),
-            )?;
-            let left_out = [
-                ("features", graph.features().is_some()),
-                ("labels", graph.labels().is_some()),
-                ("splits", !graph.splits().is_empty()),
-                (
-                    "nodes without an edge",
-                    (0..graph.num_nodes() as u32).any(|u| graph.degree(u) == 0),
-                ),
-            ];
-            Ok(Written {
-                files: vec![path.to_path_buf()],
-                left_out: kept(&left_out),
-            })
-        }
-        (Some(other), _) => {
+        (Some(_), Content::Graph(graph)) => graph,
+    };
+    match ending.as_deref().unwrap_or_default() {
+        "npz" => write_npz(path, graph),
+        "csv" => write_edges(path, graph, ","),
+        "tsv" | "txt" | "edges" => write_edges(path, graph, "\t"),
+        other => {
             let what = format!(
                 "'.{other}' is no form that is written: .npz, .csv, .tsv, .txt, .edges, or a folder"
             );
             Err(Error::data(path, "output", what))
         }
     }
+}
+
+fn write_npz(path: &Path, graph: &Graph) -> Result<Written> {
+    npz_writer::save(path, graph)?;
+    let left_out = [
+        ("names of nodes", graph.node_names().is_some()),
+        ("splits", !graph.splits().is_empty()),
+    ];
+    Ok(Written {
+        files: vec![path.to_path_buf()],
+        left_out: kept(&left_out),
+    })
+}
+
+fn write_edges(path: &Path, graph: &Graph, separator: &str) -> Result<Written> {
+    write_atomically(path, edges(graph, separator))?;
+    let left_out = [
+        ("features", graph.features().is_some()),
+        ("labels", graph.labels().is_some()),
+        ("splits", !graph.splits().is_empty()),
+        (
+            "nodes without an edge",
+            nodes(graph).any(|u| graph.degree(u) == 0),
+        ),
+    ];
+    Ok(Written {
+        files: vec![path.to_path_buf()],
+        left_out: kept(&left_out),
+    })
 }
 
 fn kept(all: &[(&'static str, bool)]) -> Vec<&'static str> {
@@ -115,9 +113,10 @@ fn make_folder(path: &Path) -> Result<()> {
 
 /// Formats a field for CSV: quoted if necessary.
 fn field(text: &str) -> String {
-    match text.contains(['"', ',', '\t', ' ', '#', '%', '\r', '\n']) || text.is_empty() {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_string(),
+    if text.contains(['"', ',', '\t', ' ', '#', '%', '\r', '\n']) || text.is_empty() {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_string()
     }
 }
 
@@ -138,92 +137,19 @@ fn edges(graph: &Graph, separator: &str) -> String {
 }
 
 fn write_folder(folder: &Path, graph: &Graph) -> Result<Written> {
-    let nodes = || 0..graph.num_nodes() as u32;
+    let tables = [
+        ("edges.csv", Some(edges(graph, ","))),
+        ("features.csv", graph.features().map(|f| features(graph, f))),
+        ("labels.csv", labels(graph)),
+        ("splits.csv", splits(graph)),
+    ];
     let mut files = Vec::new();
-    let mut put = |name: &str, text: String| {
-        let file = folder.join(name);
-        write_atomically(&file, text)?;
-        files.push(file);
-        Result::Ok(())
-    };
-    put("edges.csv", edges(graph, ","))?;
-    match graph.features() {
-        None => {}
-        Some(Features::Dense(dense)) => {
-            let columns = (0..dense.num_cols()).map(|i| format!("x{i}"));
-            let mut text = std::iter::once("node".to_string())
-                .chain(columns)
-                .collect::<Vec<_>>()
-                .join(",")
-                + "\n";
-            for u in nodes() {
-                text += &field(&graph.node_name(u));
-                dense
-                    .row(u as usize)
-                    .iter()
-                    .for_each(|x| _ = write!(text, ",{x}"));
-                text.push('\n');
-            }
-            put("features.csv", text)?;
+    for (name, text) in tables {
+        if let Some(text) = text {
+            let file = folder.join(name);
+            write_atomically(&file, text)?;
+            files.push(file);
         }
-        Some(Features::Sparse(sparse)) => {
-            let mut text = String::from("node,column,value\n");
-            for u in nodes() {
-                let (columns, values) = sparse.row(u as usize);
-                let name = field(&graph.node_name(u));
-                columns
-                    .iter()
-                    .zip(values)
-                    .for_each(|(column, x)| _ = writeln!(text, "{name},{column},{x}"));
-            }
-            // A last column, or a last node, without a value is written explicitly, as a zero.
-            if let (1.., 1..) = (graph.num_nodes(), sparse.num_cols()) {
-                let (u, column) = (graph.num_nodes() - 1, sparse.num_cols() - 1);
-                if !sparse.row(u).0.contains(&(column as u32)) {
-                    let _ = writeln!(text, "{},{column},0", field(&graph.node_name(u as u32)));
-                }
-            }
-            put("features.csv", text)?;
-        }
-    }
-    // Without features, labels determine the number of nodes.
-    let alone = graph.features().is_none() && nodes().any(|u| graph.degree(u) == 0);
-    if graph.labels().is_some() || alone {
-        let class = |u: u32| {
-            graph
-                .labels()
-                .and_then(|labels| Some(field(&labels.name(labels.get(u)?))))
-        };
-        let mut text = String::from("node,class\n");
-        nodes().for_each(|u| {
-            _ = writeln!(
-                text,
-                "{},{}",
-                field(&graph.node_name(u)),
-                class(u).unwrap_or("?".into())
-            )
-        });
-        put("labels.csv", text)?;
-    }
-    if !graph.splits().is_empty() {
-        let mut text = String::from("node,split,part\n");
-        for split in graph.splits() {
-            for (part, items) in [
-                ("train", split.train()),
-                ("val", split.val()),
-                ("test", split.test()),
-            ] {
-                for &u in items {
-                    let _ = writeln!(
-                        text,
-                        "{},{},{part}",
-                        field(&graph.node_name(u)),
-                        field(split.name())
-                    );
-                }
-            }
-        }
-        put("splits.csv", text)?;
     }
     Ok(Written {
         files,
@@ -231,72 +157,120 @@ fn write_folder(folder: &Path, graph: &Graph) -> Result<Written> {
     })
 }
 
+/// Returns a node's name as a field.
+fn node_field(graph: &Graph, u: u32) -> String {
+    field(&graph.node_name(u))
+}
+
+fn nodes(graph: &Graph) -> std::ops::Range<u32> {
+    0..graph.num_nodes() as u32
+}
+
+/// Formats features: a column each if they are dense, else a row for each value.
+fn features(graph: &Graph, features: &Features) -> String {
+    match features {
+        Features::Dense(dense) => dense_features(graph, dense),
+        Features::Sparse(sparse) => sparse_features(graph, sparse),
+    }
+}
+
+fn dense_features(graph: &Graph, dense: &DenseMatrix<f32>) -> String {
+    let columns = (0..dense.num_cols()).map(|i| format!("x{i}"));
+    let mut text = std::iter::once("node".to_string())
+        .chain(columns)
+        .collect::<Vec<_>>()
+        .join(",")
+        + "\n";
+    for u in nodes(graph) {
+        text += &node_field(graph, u);
+        for x in dense.row(u as usize) {
+            let _ = write!(text, ",{x}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn sparse_features(graph: &Graph, sparse: &CsrMatrix<f32>) -> String {
+    let mut text = String::from("node,column,value\n");
+    for u in nodes(graph) {
+        let (columns, values) = sparse.row(u as usize);
+        let name = node_field(graph, u);
+        for (column, x) in columns.iter().zip(values) {
+            let _ = writeln!(text, "{name},{column},{x}");
+        }
+    }
+    // A last column, or a last node, without a value is written explicitly, as a zero.
+    if let (1.., 1..) = (graph.num_nodes(), sparse.num_cols()) {
+        let (u, column) = (graph.num_nodes() - 1, sparse.num_cols() - 1);
+        if !sparse.row(u).0.contains(&(column as u32)) {
+            let _ = writeln!(text, "{},{column},0", node_field(graph, u as u32));
+        }
+    }
+    text
+}
+
+/// Formats the classes of nodes. Without features they determine the number of nodes, and are
+/// written for a graph without labels that has isolated nodes.
+fn labels(graph: &Graph) -> Option<String> {
+    let has_isolated = || nodes(graph).any(|u| graph.degree(u) == 0);
+    let counts_nodes = graph.features().is_none() && has_isolated();
+    if graph.labels().is_none() && !counts_nodes {
+        return None;
+    }
+    let class = |u: u32| {
+        let labels = graph.labels()?;
+        Some(field(&labels.name(labels.get(u)?)))
+    };
+    let mut text = String::from("node,class\n");
+    for u in nodes(graph) {
+        let class = class(u).unwrap_or("?".into());
+        let _ = writeln!(text, "{},{class}", node_field(graph, u));
+    }
+    Some(text)
+}
+
+/// Formats the splits; `None` if there are none.
+fn splits(graph: &Graph) -> Option<String> {
+    if graph.splits().is_empty() {
+        return None;
+    }
+    let mut text = String::from("node,split,part\n");
+    for split in graph.splits() {
+        let name = field(split.name());
+        for (part, items) in [
+            ("train", split.train()),
+            ("val", split.val()),
+            ("test", split.test()),
+        ] {
+            for &u in items {
+                let _ = writeln!(text, "{},{name},{part}", node_field(graph, u));
+            }
+        }
+    }
+    Some(text)
+}
+
 /// Files of the TU collection that are written even if they are empty.
 const REQUIRED: [&str; 2] = ["A", "graph_indicator"];
 
 /// Writes the files of the TU collection. Nodes are counted from 1 over all graphs.
 fn write_set(folder: &Path, name: &str, set: &GraphSet) -> Result<Written> {
-    let (mut arcs, mut indicator, mut classes) = (String::new(), String::new(), String::new());
-    let (mut kinds, mut attributes) = (String::new(), String::new());
-    let num_kinds = set.num_node_labels().unwrap_or(0);
-    let mut first = 1;
+    let mut text = SetText::default();
     for (g, graph) in set.graphs().iter().enumerate() {
-        for u in 0..graph.num_nodes() as u32 {
-            let _ = writeln!(indicator, "{}", g + 1);
-            graph.neighbours(u).iter().for_each(|v| {
-                _ = writeln!(arcs, "{}, {}", first + u as usize, first + *v as usize)
-            });
-        }
-        let labels = set.labels();
-        let class = labels
-            .get(g as u32)
-            .ok_or_else(|| Error::argument("write", format!("graph {g} has no class")))?;
-        let called = labels.name(class);
-        let _ = writeln!(
-            classes,
-            "{}",
-            called.parse::<i64>().unwrap_or(i64::from(class))
-        );
+        text.add_structure(g, graph);
+        text.add_class(set, g)?;
         if let Some(features) = graph.features() {
-            let dense = features.to_dense();
-            for u in 0..graph.num_nodes() {
-                let (one_hot, rest) = dense.row(u).split_at(num_kinds.min(dense.num_cols()));
-                if num_kinds > 0 {
-                    let _ = writeln!(
-                        kinds,
-                        "{}",
-                        one_hot.iter().position(|&x| x != 0.0).unwrap_or(0)
-                    );
-                }
-                if !rest.is_empty() {
-                    let _ = writeln!(
-                        attributes,
-                        "{}",
-                        rest.iter()
-                            .map(f32::to_string)
-                            .collect::<Vec<_>>()
-                            .join(", ")
-                    );
-                }
-            }
+            text.add_features(&features.to_dense(), set.num_node_labels().unwrap_or(0));
         }
-        first += graph.num_nodes();
     }
-    let all = [
-        ("A", arcs),
-        ("graph_indicator", indicator),
-        ("graph_labels", classes),
-        ("node_labels", kinds),
-        ("node_attributes", attributes),
-    ];
     let mut files = Vec::new();
-    for (what, text) in all
-        .into_iter()
-        .filter(|(what, text)| !text.is_empty() || REQUIRED.contains(what))
-    {
-        let file = folder.join(format!("{name}_{what}.txt"));
-        write_atomically(&file, text)?;
-        files.push(file);
+    for (what, text) in text.files() {
+        if !text.is_empty() || REQUIRED.contains(&what) {
+            let file = folder.join(format!("{name}_{what}.txt"));
+            write_atomically(&file, text)?;
+            files.push(file);
+        }
     }
     let left_out = [
         (
@@ -311,12 +285,75 @@ fn write_set(folder: &Path, name: &str, set: &GraphSet) -> Result<Written> {
     })
 }
 
+/// Content of the files of the TU collection. Writing to a string cannot fail.
+#[derive(Default)]
+struct SetText {
+    arcs: String,
+    indicator: String,
+    classes: String,
+    node_labels: String,
+    attributes: String,
+    /// Number of nodes in the graphs before.
+    num_nodes: usize,
+}
+
+impl SetText {
+    fn files(self) -> [(&'static str, String); 5] {
+        [
+            ("A", self.arcs),
+            ("graph_indicator", self.indicator),
+            ("graph_labels", self.classes),
+            ("node_labels", self.node_labels),
+            ("node_attributes", self.attributes),
+        ]
+    }
+
+    fn add_structure(&mut self, g: usize, graph: &Graph) {
+        let first = self.num_nodes + 1;
+        for u in nodes(graph) {
+            let _ = writeln!(self.indicator, "{}", g + 1);
+            for v in graph.neighbours(u) {
+                let _ = writeln!(self.arcs, "{}, {}", first + u as usize, first + *v as usize);
+            }
+        }
+        self.num_nodes += graph.num_nodes();
+    }
+
+    /// Adds the class of graph `g`: its name if that is a whole number.
+    fn add_class(&mut self, set: &GraphSet, g: usize) -> Result<()> {
+        let labels = set.labels();
+        let class = labels.get(g as u32).ok_or_else(|| {
+            let what = format!("graph {g} has no class");
+            Error::missing("write", what, "give every graph a class")
+        })?;
+        let name = labels.name(class);
+        let number = name.parse::<i64>().unwrap_or(i64::from(class));
+        let _ = writeln!(self.classes, "{number}");
+        Ok(())
+    }
+
+    /// Adds a graph's features: the first `num_labels` columns are one node label each.
+    fn add_features(&mut self, features: &DenseMatrix<f32>, num_labels: usize) {
+        for u in 0..features.num_rows() {
+            let row = features.row(u);
+            let (one_hot, rest) = row.split_at(num_labels.min(row.len()));
+            if num_labels > 0 {
+                let label = one_hot.iter().position(|&x| x != 0.0).unwrap_or(0);
+                let _ = writeln!(self.node_labels, "{label}");
+            }
+            if !rest.is_empty() {
+                let rest: Vec<String> = rest.iter().map(f32::to_string).collect();
+                let _ = writeln!(self.attributes, "{}", rest.join(", "));
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::load;
     use gnarl_graph::labels::Labels;
-    use gnarl_graph::matrix::{CsrMatrix, DenseMatrix};
     use gnarl_graph::split::Split;
 
     /// Returns a graph with names that need quotes, a node without edges or features, a class

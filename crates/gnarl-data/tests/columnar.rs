@@ -91,7 +91,7 @@ fn ids_of_any_integer_type_number_the_nodes() {
 }
 
 #[test]
-fn what_is_no_table_of_edges_is_refused_in_one_line() {
+fn tables_without_edges_are_refused_in_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let junk = dir.path().join("junk.parquet");
     std::fs::write(&junk, b"PAR1 but nothing else PAR1").unwrap();

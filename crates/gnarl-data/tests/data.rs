@@ -1,6 +1,5 @@
 //! Tests of the public interface of gnarl-data, in one program: it is linked once.
 
-mod common;
 #[path = "common/fuzz.rs"]
 mod fuzz;
 #[path = "../../gnarl-graph/tests/common/golden.rs"]
@@ -8,11 +7,15 @@ mod golden_values;
 #[path = "common/npy.rs"]
 mod npy;
 
+#[cfg(feature = "parquet")]
 mod columnar;
+mod dataset_statistics;
 mod disk;
+#[cfg(feature = "download")]
 mod download;
 mod embedded;
-mod facts;
+#[cfg(not(all(feature = "download", feature = "parquet")))]
+mod features;
 mod golden_communities;
 mod golden_cora;
 mod golden_transport;
@@ -25,4 +28,3 @@ mod loader_planetoid;
 mod loader_scipy;
 mod loader_tu;
 mod registry;
-mod skipped;

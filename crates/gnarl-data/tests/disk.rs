@@ -63,7 +63,7 @@ fn assert_same(a: &Graph, b: &Graph) {
 }
 
 #[test]
-fn everything_a_graph_carries_comes_back() {
+fn a_written_graph_is_read_back_completely() {
     let dir = tempfile::tempdir().unwrap();
     for (name, graph) in [
         ("dense", furnished(true)),
@@ -372,7 +372,7 @@ fn features_come_from_numpy_files_of_any_number_type() {
 }
 
 #[test]
-fn what_cannot_be_imported_says_why_and_leaves_nothing() {
+fn failed_imports_leave_no_files() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str, text: &str| {
         let path = dir.path().join(name);

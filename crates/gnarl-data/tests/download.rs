@@ -319,14 +319,14 @@ fn a_wrong_checksum_is_an_error_and_leaves_nothing() {
 }
 
 #[test]
-fn what_is_not_there_is_said_at_once() {
+fn missing_files_are_reported_without_retries() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(vec![status("404 Not Found")]);
     let e = fetch(server.file("npz/a.npz", None), dir.path())
         .unwrap_err()
         .to_string();
     assert!(
-        e.contains("the server answered 404 Not Found; the file may have moved"),
+        e.contains("the server responded 404 Not Found; the file may have moved"),
         "{e}"
     );
     assert!(e.ends_with("put it at npz/a.npz"), "{e}");
@@ -335,7 +335,7 @@ fn what_is_not_there_is_said_at_once() {
 }
 
 #[test]
-fn passing_failures_are_tried_again_and_the_part_is_kept() {
+fn temporary_failures_are_retried_and_the_part_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let (body, _) = content();
     let busy = || status("503 Service Unavailable");
@@ -350,7 +350,7 @@ fn passing_failures_are_tried_again_and_the_part_is_kept() {
         .unwrap_err()
         .to_string();
     assert!(
-        e.contains("the server answered 503 Service Unavailable, 5 times"),
+        e.contains("the server responded 503 Service Unavailable, 5 times"),
         "{e}"
     );
     assert!(e.contains("the 10 bytes so far are kept"), "{e}");
@@ -402,7 +402,7 @@ fn two_downloads_of_one_file_do_not_mix() {
 /// A kill between unpacking and cleanup left the archive of an earlier call: the next call removes
 /// it.
 #[test]
-fn what_is_there_needs_no_archive_any_more() {
+fn unpacked_files_need_no_archive() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join("tu/X")).unwrap();
     fs::write(dir.path().join("tu/X/X_A.txt"), "1, 2\n").unwrap();
@@ -508,7 +508,7 @@ fn an_archive_becomes_a_folder() {
 }
 
 #[test]
-fn an_archive_cannot_write_elsewhere() {
+fn an_archive_cannot_write_outside_its_folder() {
     let evil: [(&[(&str, &str)], &str); 5] = [
         (
             &[("X/X_A.txt", "1"), ("../evil.txt", "!")],
@@ -550,7 +550,7 @@ fn an_archive_cannot_write_elsewhere() {
 }
 
 #[test]
-fn what_is_no_archive_is_said() {
+fn invalid_archives_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(vec![ok(b"<html>not here</html>")]);
     let e = fetch(server.zip("tu/X", &["X_A.txt"]), dir.path())
@@ -632,7 +632,7 @@ const CHILD: &str = "GNARL_TEST_DOWNLOADS";
 
 /// No test of its own: the child process that [`downloads_survive_kills`] starts and kills.
 #[test]
-fn a_process_that_downloads() {
+fn download_in_a_child_process() {
     let Ok(what) = std::env::var(CHILD) else {
         return;
     };
@@ -675,7 +675,7 @@ fn downloads_survive_kills() {
             // Up to three kills, then it may finish.
             for turn in 0..4 {
                 let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-                    .args(["--exact", "download::a_process_that_downloads"])
+                    .args(["--exact", "download::download_in_a_child_process"])
                     .env(CHILD, format!("{kind} {port} {}", dir.path().display()))
                     .stdout(std::process::Stdio::null())
                     .stderr(std::process::Stdio::null())

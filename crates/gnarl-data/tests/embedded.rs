@@ -1,12 +1,11 @@
 //! The embedded copies of Cora and MUTAG equal the output of the loaders on the public files.
 
-use crate::common;
-
 use std::path::Path;
 
 use gnarl_data::load::is_embedded;
 use gnarl_data::{Content, Dataset, facts, load, registry};
 use gnarl_graph::{Error, Graph};
+use gnarl_testing::{data_dir, needs_data};
 
 fn without_files(name: &str) -> Dataset {
     load(name, Path::new("no-such-folder"), 0).unwrap()
@@ -22,38 +21,37 @@ fn assert_same(ours: &Graph, theirs: &Graph) {
     assert_eq!(ours.node_names(), theirs.node_names());
 }
 
-#[test]
-fn they_are_what_the_files_are() {
-    let Some(dir) = common::real_data() else {
-        return;
-    };
-    for name in ["cora", "mutag"] {
-        let (ours, theirs) = (without_files(name), load(name, &dir, 0).unwrap());
-        assert!(
-            !is_embedded(theirs.entry.unwrap(), &dir),
-            "the files come first"
-        );
-        assert_eq!((&ours.name, ours.report), (&theirs.name, theirs.report));
-        match (&ours.content, &theirs.content) {
-            (Content::Graph(ours), Content::Graph(theirs)) => assert_same(ours, theirs),
-            (Content::Graphs(ours), Content::Graphs(theirs)) => {
-                assert_eq!(ours.labels(), theirs.labels());
-                assert_eq!(ours.num_node_labels(), theirs.num_node_labels());
-                assert_eq!((ours.len(), ours.splits()), (theirs.len(), theirs.splits()));
-                ours.graphs()
-                    .iter()
-                    .zip(theirs.graphs())
-                    .for_each(|(a, b)| assert_same(a, b));
+needs_data!(
+    fn embedded_copies_equal_the_public_files() {
+        let dir = data_dir();
+        for name in ["cora", "mutag"] {
+            let (ours, theirs) = (without_files(name), load(name, &dir, 0).unwrap());
+            assert!(
+                !is_embedded(theirs.entry.unwrap(), &dir),
+                "the files come first"
+            );
+            assert_eq!((&ours.name, ours.report), (&theirs.name, theirs.report));
+            match (&ours.content, &theirs.content) {
+                (Content::Graph(ours), Content::Graph(theirs)) => assert_same(ours, theirs),
+                (Content::Graphs(ours), Content::Graphs(theirs)) => {
+                    assert_eq!(ours.labels(), theirs.labels());
+                    assert_eq!(ours.num_node_labels(), theirs.num_node_labels());
+                    assert_eq!((ours.len(), ours.splits()), (theirs.len(), theirs.splits()));
+                    ours.graphs()
+                        .iter()
+                        .zip(theirs.graphs())
+                        .for_each(|(a, b)| assert_same(a, b));
+                }
+                _ => panic!("{name}: one is a set and the other is not"),
             }
-            _ => panic!("{name}: one is a set and the other is not"),
         }
     }
-}
+);
 
 /// Checks sizes without the public files: the sizes in the registry, from another source, and the
 /// public split.
 #[test]
-fn they_have_the_known_sizes() {
+fn embedded_copies_have_the_known_sizes() {
     let cora = without_files("Cora");
     let graph = cora.graph().unwrap();
     let found = facts::node_facts(graph, &cora.report, "cora").unwrap();
@@ -76,7 +74,7 @@ fn they_have_the_known_sizes() {
 }
 
 #[test]
-fn both_together_are_small_and_a_half_fetched_folder_is_no_reason_for_them() {
+fn embedded_copies_do_not_replace_incomplete_downloads() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/embedded");
     let size = |file: &str| std::fs::metadata(folder.join(file)).unwrap().len();
     assert!(size("cora.bin") + size("mutag.bin") < 300_000);

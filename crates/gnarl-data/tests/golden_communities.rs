@@ -1,7 +1,6 @@
 //! Communities against igraph, k-means against scikit-learn, eigenvectors of the centrality
 //! operators against SciPy.
 
-use crate::common;
 use crate::golden_values as golden;
 
 use std::collections::BTreeMap;
@@ -14,6 +13,7 @@ use gnarl_graph::community::{
 };
 use gnarl_graph::metrics::{adjusted_rand_index, modularity};
 use gnarl_graph::{DenseMatrix, Graph};
+use gnarl_testing::{data_dir, needs_data};
 use golden::assert_close;
 use serde::Deserialize;
 
@@ -148,7 +148,7 @@ fn mean_louvain(graph: &Graph) -> f64 {
 }
 
 #[test]
-fn louvain_is_as_good_as_igraphs() {
+fn louvain_modularity_is_as_high_as_igraphs() {
     for row in communities().graphs {
         let q = mean_louvain(&row.graph());
         assert!(
@@ -160,19 +160,18 @@ fn louvain_is_as_good_as_igraphs() {
     }
 }
 
-#[test]
-fn louvain_on_real_graphs() {
-    let Some(dir) = common::real_data() else {
-        return;
-    };
-    for (name, expected) in communities().louvain {
-        let q = mean_louvain(dataset::load(&name, &dir, 0).unwrap().graph().unwrap());
-        assert!(q > 0.99 * expected, "{name}: {q}, igraph {expected}");
+needs_data!(
+    fn louvain_on_real_graphs() {
+        let dir = data_dir();
+        for (name, expected) in communities().louvain {
+            let q = mean_louvain(dataset::load(&name, &dir, 0).unwrap().graph().unwrap());
+            assert!(q > 0.99 * expected, "{name}: {q}, igraph {expected}");
+        }
     }
-}
+);
 
 #[test]
-fn kmeans_is_as_good_as_scikit_learns() {
+fn kmeans_inertia_agrees_with_scikit_learn() {
     for KMeansRow { k, points, inertia } in communities().kmeans {
         let points = DenseMatrix::new(points.len(), points[0].len(), points.concat()).unwrap();
         let settings = KMeans {
@@ -187,47 +186,46 @@ fn kmeans_is_as_good_as_scikit_learns() {
     }
 }
 
-#[test]
-fn eigenvectors_of_cora() {
-    let Some(dir) = common::real_data() else {
-        return;
-    };
-    let graph = dataset::load("cora", &dir, 0)
-        .unwrap()
-        .graph()
-        .unwrap()
-        .largest_component()
-        .0;
-    let Eigenvectors { nodes, rows } = communities().cora_eigenvectors;
-    assert_eq!(rows.len(), 12);
-    for EigenvectorRow {
-        centrality,
-        e2,
-        e3,
-        values,
-        columns,
-    } in rows
-    {
-        let v = centrality
-            .parse::<Centrality>()
+needs_data!(
+    fn eigenvectors_of_cora() {
+        let dir = data_dir();
+        let graph = dataset::load("cora", &dir, 0)
             .unwrap()
-            .values(&graph)
-            .unwrap();
-        let basis = SpectralBasis::new(&graph, &v, (e2 + e3) / 2.0, 4).unwrap();
-        let what = format!("{centrality}, exponents {e2} and {e3}");
-        assert_close(basis.eigenvalues(), &values, 1e-9 * values[0], &what);
-        let points = basis.embedding(&graph, &v, (e2 - e3) / 2.0).unwrap();
-        for (j, column) in columns.iter().enumerate() {
-            let all: Vec<f64> = (0..points.num_rows()).map(|i| points.row(i)[j]).collect();
-            let largest = all.iter().fold(
-                0.0f64,
-                |best, &x| if x.abs() > best.abs() { x } else { best },
-            );
-            let found: Vec<f64> = nodes.iter().map(|&u| all[u] * largest.signum()).collect();
-            assert_close(&found, column, 1e-7, &format!("{what}, eigenvector {j}"));
+            .graph()
+            .unwrap()
+            .largest_component()
+            .0;
+        let Eigenvectors { nodes, rows } = communities().cora_eigenvectors;
+        assert_eq!(rows.len(), 12);
+        for EigenvectorRow {
+            centrality,
+            e2,
+            e3,
+            values,
+            columns,
+        } in rows
+        {
+            let v = centrality
+                .parse::<Centrality>()
+                .unwrap()
+                .values(&graph)
+                .unwrap();
+            let basis = SpectralBasis::new(&graph, &v, (e2 + e3) / 2.0, 4).unwrap();
+            let what = format!("{centrality}, exponents {e2} and {e3}");
+            assert_close(basis.eigenvalues(), &values, 1e-9 * values[0], &what);
+            let points = basis.embedding(&graph, &v, (e2 - e3) / 2.0).unwrap();
+            for (j, column) in columns.iter().enumerate() {
+                let all: Vec<f64> = (0..points.num_rows()).map(|i| points.row(i)[j]).collect();
+                let largest = all.iter().fold(
+                    0.0f64,
+                    |best, &x| if x.abs() > best.abs() { x } else { best },
+                );
+                let found: Vec<f64> = nodes.iter().map(|&u| all[u] * largest.signum()).collect();
+                assert_close(&found, column, 1e-7, &format!("{what}, eigenvector {j}"));
+            }
         }
+        let v = Centrality::Core.values(&graph).unwrap();
+        let of = spectral_clustering(&graph, &v, (-0.5, -0.5), &KMeans::new(4), 0).unwrap();
+        assert_eq!(of.len(), 2485);
     }
-    let v = Centrality::Core.values(&graph).unwrap();
-    let of = spectral_clustering(&graph, &v, (-0.5, -0.5), &KMeans::new(4), 0).unwrap();
-    assert_eq!(of.len(), 2485);
-}
+);

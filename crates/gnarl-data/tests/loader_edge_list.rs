@@ -77,7 +77,7 @@ fn every_separator_header_and_comment() {
 }
 
 #[test]
-fn a_file_alone_is_a_graph() {
+fn an_edge_file_alone_is_a_graph() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("anything");
     std::fs::write(&path, "0 1\n1 0\n1 2\n2 2\n4 0\n").unwrap();
@@ -101,7 +101,7 @@ fn a_file_alone_is_a_graph() {
 }
 
 #[test]
-fn a_folder_holds_the_rest() {
+fn a_folder_has_features_labels_and_splits() {
     let (graph, _) = load(&[
         ("edges.csv", "0,1\n1,2\n"),
         ("features.csv", "a,b\n0.5,1\n2,-3\n0,0\n4,4\n"),
@@ -270,7 +270,7 @@ fn lines_that_are_no_edges() {
 }
 
 #[test]
-fn a_typing_error_does_not_cost_the_memory() {
+fn a_mistyped_node_id_does_not_exhaust_memory() {
     let text = "0 1\n\n1 2\n3 4000000000\n2 3\n";
     assert_eq!(
         message(edges(text)),
@@ -305,7 +305,7 @@ fn a_few_labels_in_a_large_graph_are_fine() {
 }
 
 #[test]
-fn wrong_companions_say_where() {
+fn errors_of_feature_label_and_split_files_name_the_line() {
     let bad = |name, text: &str| message(load(&[("edges.csv", "0,1\n1,2\n"), (name, text)]));
     assert_eq!(
         bad("features.csv", "1,2\n3,4\n"),
@@ -370,7 +370,7 @@ fn wrong_companions_say_where() {
 }
 
 #[test]
-fn names_go_from_the_files_to_the_graph() {
+fn node_names_are_kept() {
     let (graph, report) = load(&[
         (
             "edges.csv",
@@ -542,7 +542,7 @@ fn sparse_features_as_text() {
 }
 
 #[test]
-fn what_is_not_read_is_said() {
+fn unread_files_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in [
         ("edges.csv", "source,target,since\na,b,1\n"),
@@ -588,7 +588,7 @@ fn what_is_not_read_is_said() {
 /// A single table instead of features, labels and splits; comments and blank lines keep their line
 /// numbers in messages.
 #[test]
-fn a_table_of_nodes_has_all_that_nodes_carry() {
+fn a_node_table_has_features_labels_and_splits() {
     let by_name = ("edges.csv", "source,target\nada,\"b, c\"\n\"b, c\",dan\n");
     let table = "# people\nID,city,label,0,split,age\nada,Rome,red,0.5,train,30\n\ndan,Oslo,,1,val,-2\n\"b, c\",Rome,blue,0,,7\neve,Bonn,red,9,test,1e3\n";
     let (graph, _) = load(&[by_name, ("nodes.csv", table)]).unwrap();
@@ -644,7 +644,7 @@ fn a_table_of_nodes_has_all_that_nodes_carry() {
 }
 
 #[test]
-fn files_of_their_own_go_before_a_table_of_nodes() {
+fn separate_files_override_a_node_table() {
     let sources = |files: &[(&str, &str)]| {
         let dir = tempfile::tempdir().unwrap();
         files
@@ -717,7 +717,7 @@ fn damaged_bytes_never_panic() {
 
 /// Inputs that fuzzing has found to break a reader.
 #[test]
-fn what_fuzzing_found_breaks_nothing() {
+fn inputs_found_by_fuzzing_do_not_panic() {
     // Labels with a row of quotation marks alone.
     edge_list::fuzz_edge_list(b"0 1\n1 2\n2 0\n\x00\x001 0 0.5\n0 1 \"\"\r\r0\n\"");
     edge_list::fuzz_edge_list(b"0 1\n1 2\n2 0\n\x00\x000 a\n\"\"\n2 b\n");

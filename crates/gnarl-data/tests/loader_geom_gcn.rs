@@ -1,7 +1,6 @@
 //! Tests the Geom-GCN loader on the real files, on a small dataset written here, and on malicious
 //! files.
 
-use crate::common;
 use crate::fuzz;
 
 use std::cell::Cell;
@@ -10,6 +9,7 @@ use std::path::Path;
 
 use gnarl_data::geom_gcn;
 use gnarl_graph::{BuildReport, Features, Graph};
+use gnarl_testing::{data_dir, needs_data};
 
 // ---- The real files. STATS.json was made with SciPy and NetworkX; lines and self-loops are
 // counted in the files.
@@ -79,57 +79,56 @@ const FACTS: [Facts; 5] = [
     ),
 ];
 
-#[test]
-fn real_files_reproduce_their_facts() {
-    let Some(data) = common::real_data() else {
-        return;
-    };
-    let data = data.join("geom-gcn");
-    for (name, nodes, lines, edges, self_loops, num_features, nonzeros, class_counts) in FACTS {
-        let (g, report) = geom_gcn::load(&data.join(name), &data.join("splits"), name).unwrap();
-        assert_eq!((g.num_nodes(), g.num_edges()), (nodes, edges), "{name}");
-        assert_eq!(
-            (
-                report.edges_given,
-                report.self_loops,
-                report.self_loop_nodes
-            ),
-            (lines, self_loops, self_loops)
-        );
-        assert_eq!(
-            report.duplicates,
-            lines - self_loops - edges as u64,
-            "{name}"
-        );
-        let features = g.features().unwrap();
-        assert!(matches!(features, Features::Sparse(_)));
-        assert_eq!(
-            (features.num_cols(), features.num_nonzeros()),
-            (num_features, nonzeros),
-            "{name}"
-        );
-        assert_eq!(g.labels().unwrap().counts(), class_counts, "{name}");
+needs_data!(
+    fn real_files_reproduce_their_facts() {
+        let data = data_dir();
+        let data = data.join("geom-gcn");
+        for (name, nodes, lines, edges, self_loops, num_features, nonzeros, class_counts) in FACTS {
+            let (g, report) = geom_gcn::load(&data.join(name), &data.join("splits"), name).unwrap();
+            assert_eq!((g.num_nodes(), g.num_edges()), (nodes, edges), "{name}");
+            assert_eq!(
+                (
+                    report.edges_given,
+                    report.self_loops,
+                    report.self_loop_nodes
+                ),
+                (lines, self_loops, self_loops)
+            );
+            assert_eq!(
+                report.duplicates,
+                lines - self_loops - edges as u64,
+                "{name}"
+            );
+            let features = g.features().unwrap();
+            assert!(matches!(features, Features::Sparse(_)));
+            assert_eq!(
+                (features.num_cols(), features.num_nonzeros()),
+                (num_features, nonzeros),
+                "{name}"
+            );
+            assert_eq!(g.labels().unwrap().counts(), class_counts, "{name}");
 
-        assert_eq!(g.splits().len(), 10, "{name}");
-        for (k, split) in g.splits().iter().enumerate() {
-            assert_eq!(split.name(), format!("geom-gcn-{k}"));
-            let sizes = [split.train().len(), split.val().len(), split.test().len()];
-            assert_eq!(sizes.iter().sum::<usize>(), nodes, "{name} {k}");
-            for (size, share) in sizes.into_iter().zip([0.48, 0.32, 0.20]) {
-                let percent = 100.0 * size as f64 / nodes as f64;
-                assert!(
-                    (percent - 100.0 * share).abs() < 1.0,
-                    "{name} {k}: {percent} %"
-                );
+            assert_eq!(g.splits().len(), 10, "{name}");
+            for (k, split) in g.splits().iter().enumerate() {
+                assert_eq!(split.name(), format!("geom-gcn-{k}"));
+                let sizes = [split.train().len(), split.val().len(), split.test().len()];
+                assert_eq!(sizes.iter().sum::<usize>(), nodes, "{name} {k}");
+                for (size, share) in sizes.into_iter().zip([0.48, 0.32, 0.20]) {
+                    let percent = 100.0 * size as f64 / nodes as f64;
+                    assert!(
+                        (percent - 100.0 * share).abs() < 1.0,
+                        "{name} {k}: {percent} %"
+                    );
+                }
             }
+            let trains: Vec<_> = g.splits().iter().map(|s| s.train()).collect();
+            assert!(
+                (1..10).all(|k| trains[k] != trains[k - 1]),
+                "ten different splits of {name}"
+            );
         }
-        let trains: Vec<_> = g.splits().iter().map(|s| s.train()).collect();
-        assert!(
-            (1..10).all(|k| trains[k] != trains[k - 1]),
-            "ten different splits of {name}"
-        );
     }
-}
+);
 
 // ---- A small dataset: lines out of order, one self-loop, one duplicate, values that are not 0
 // or 1.
@@ -279,90 +278,91 @@ fn absent_files_are_named() {
     );
 }
 
+/// Files of nodes, and what the error says.
+const WRONG_NODES: [(&str, &str); 13] = [
+    (
+        "",
+        "line 1: the file is empty, a line that begins with 'node_id' is expected",
+    ),
+    (
+        "0\t1\t0\n",
+        "line 1: the header is missing, a line that begins with 'node_id'",
+    ),
+    (
+        "node_id\n0\t1\t0\n2\t1\t0\n",
+        "line 3: '2' is not a node id, a whole number from 0 to 1 is expected",
+    ),
+    (
+        "node_id\n0\t1\t0\n-1\t1\t0\n",
+        "line 3: '-1' is not a node id, a whole number from 0 to 1 is expected",
+    ),
+    (
+        "node_id\n0\t1\t0\n99999999999999999999\t1\t0\n",
+        "line 3: '99999999999999999999' is not a node id, a whole number from 0 to 1 is expected",
+    ),
+    (
+        "node_id\n1\t1\t0\n\n1\t1\t0\n",
+        "line 4: node 1 stands on line 2 already",
+    ),
+    (
+        "node_id\n0\t1,0\t0\n1\t1\t0\n",
+        "line 3: 1 features, the lines above have 2",
+    ),
+    (
+        "node_id\n0\t1,NaN\t0\n",
+        "line 2: 'NaN' is not a feature, a finite number is expected",
+    ),
+    (
+        "node_id\n0\t1,1e40\t0\n",
+        "line 2: '1e40' is not a feature, a finite number is expected",
+    ),
+    (
+        "node_id\n0\t1,,0\t0\n",
+        "line 2: '' is not a feature, a finite number is expected",
+    ),
+    (
+        "node_id\n0\t1\tx\n",
+        "line 2: 'x' is not a class, a whole number from 0 to 4294967294 is expected",
+    ),
+    (
+        "node_id\n0\t1\n",
+        "line 2: three fields separated by tabs are expected: id, features, class",
+    ),
+    (
+        "node_id\n0\t1\t0\t0\n",
+        "line 2: three fields separated by tabs are expected: id, features, class",
+    ),
+];
+
+/// Files of edges between four nodes, and what the error says.
+const WRONG_EDGES: [(&str, &str); 6] = [
+    (
+        "",
+        "line 1: the file is empty, a line that begins with 'node_id' is expected",
+    ),
+    (
+        "0\t1\n",
+        "line 1: the header is missing, a line that begins with 'node_id'",
+    ),
+    (
+        "node_id\n0\t4\n",
+        "line 2: '4' is not a node id, a whole number from 0 to 3 is expected",
+    ),
+    (
+        "node_id\n0\t1\n-1\t0\n",
+        "line 3: '-1' is not a node id, a whole number from 0 to 3 is expected",
+    ),
+    ("node_id\n0\n", "line 2: two node ids are expected"),
+    ("node_id\n0\t1\t2\n", "line 2: two node ids are expected"),
+];
+
 #[test]
-fn wrong_lines_are_named() {
-    let id = "a whole number from 0 to 1 is expected";
-    for (lines, expected) in [
-        (
-            "",
-            "line 1: the file is empty, a line that begins with 'node_id' is expected".to_string(),
-        ),
-        (
-            "0\t1\t0\n",
-            "line 1: the header is missing, a line that begins with 'node_id'".into(),
-        ),
-        (
-            "node_id\n0\t1\t0\n2\t1\t0\n",
-            format!("line 3: '2' is not a node id, {id}"),
-        ),
-        (
-            "node_id\n0\t1\t0\n-1\t1\t0\n",
-            format!("line 3: '-1' is not a node id, {id}"),
-        ),
-        (
-            "node_id\n0\t1\t0\n99999999999999999999\t1\t0\n",
-            format!("line 3: '99999999999999999999' is not a node id, {id}"),
-        ),
-        (
-            "node_id\n1\t1\t0\n\n1\t1\t0\n",
-            "line 4: node 1 stands on line 2 already".into(),
-        ),
-        (
-            "node_id\n0\t1,0\t0\n1\t1\t0\n",
-            "line 3: 1 features, the lines above have 2".into(),
-        ),
-        (
-            "node_id\n0\t1,NaN\t0\n",
-            "line 2: 'NaN' is not a feature, a finite number is expected".into(),
-        ),
-        (
-            "node_id\n0\t1,1e40\t0\n",
-            "line 2: '1e40' is not a feature, a finite number is expected".into(),
-        ),
-        (
-            "node_id\n0\t1,,0\t0\n",
-            "line 2: '' is not a feature, a finite number is expected".into(),
-        ),
-        (
-            "node_id\n0\t1\tx\n",
-            "line 2: 'x' is not a class, a whole number from 0 to 4294967294 is expected".into(),
-        ),
-        (
-            "node_id\n0\t1\n",
-            "line 2: three fields separated by tabs are expected: id, features, class".into(),
-        ),
-        (
-            "node_id\n0\t1\t0\t0\n",
-            "line 2: three fields separated by tabs are expected: id, features, class".into(),
-        ),
-    ] {
+fn errors_name_the_line() {
+    for (lines, expected) in WRONG_NODES {
         let message = Folder::new(lines.as_bytes(), EDGES.as_bytes()).message();
         assert_eq!(message, format!("out1_node_feature_label.txt: {expected}"));
     }
-    let id = "a whole number from 0 to 3 is expected";
-    for (lines, expected) in [
-        (
-            "",
-            "line 1: the file is empty, a line that begins with 'node_id' is expected".to_string(),
-        ),
-        (
-            "0\t1\n",
-            "line 1: the header is missing, a line that begins with 'node_id'".into(),
-        ),
-        (
-            "node_id\n0\t4\n",
-            format!("line 2: '4' is not a node id, {id}"),
-        ),
-        (
-            "node_id\n0\t1\n-1\t0\n",
-            format!("line 3: '-1' is not a node id, {id}"),
-        ),
-        ("node_id\n0\n", "line 2: two node ids are expected".into()),
-        (
-            "node_id\n0\t1\t2\n",
-            "line 2: two node ids are expected".into(),
-        ),
-    ] {
+    for (lines, expected) in WRONG_EDGES {
         let message = Folder::new(NODES.as_bytes(), lines.as_bytes()).message();
         assert_eq!(message, format!("out1_graph_edges.txt: {expected}"));
     }

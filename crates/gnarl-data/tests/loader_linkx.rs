@@ -189,7 +189,7 @@ fn splits_have_a_run_per_row() {
 }
 
 #[test]
-fn wrong_arrays_say_where() {
+fn errors_name_the_array() {
     let bad = |name, bytes| message(load(with(plain(), name, bytes), false));
     assert_eq!(
         bad("edge_index", i8_matrix(2, &[0, 3, 1, 2])),

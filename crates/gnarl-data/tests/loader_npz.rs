@@ -1,7 +1,6 @@
 //! The NumPy zip reader and the CSR loader: real files against their published facts, small files
 //! by hand, bad files.
 
-use crate::common;
 use crate::fuzz;
 use crate::npy;
 
@@ -9,60 +8,61 @@ use std::path::Path;
 
 use gnarl_data::npz::{self, Array, NpzArchive};
 use gnarl_graph::{Features, Graph};
+use gnarl_testing::{data_dir, needs_data};
 use npy::{f4_matrix, f4s, i4s, i8s, npy, npz_bytes, write_npz};
 
-#[test]
-fn real_files_have_the_published_facts() {
-    let Some(data) = common::real_data() else {
-        return;
-    };
-    let stats: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(data.join("STATS.json")).unwrap()).unwrap();
-    let sets = [
-        ("amazon_electronics_photo", true),
-        ("amazon_electronics_computers", true),
-        ("ms_academic_cs", true),
-        ("ms_academic_phy", true),
-        ("cora_ml", false),
-        ("polblogs", false),
-    ];
-    for (name, binarise) in sets {
-        let (graph, report) =
-            npz::load(&data.join("npz").join(format!("{name}.npz")), binarise).unwrap();
-        let fact = |key: &str| stats[name][key].clone();
-        assert_eq!(graph.num_nodes(), fact("nodes"), "{name}");
-        assert_eq!(graph.num_edges(), fact("undirected_edges"), "{name}");
-        assert_eq!(
-            serde_json::json!(report.self_loop_nodes),
-            fact("self_loops_in_file"),
-            "{name}"
-        );
-        assert_eq!(
-            serde_json::json!(graph.features().map(Features::num_cols)),
-            fact("features"),
-            "{name}"
-        );
-        assert_eq!(
-            serde_json::json!(graph.features().map(Features::num_nonzeros)),
-            fact("feature_nonzeros"),
-            "{name}"
-        );
-        assert_eq!(
-            serde_json::json!(graph.labels().unwrap().counts()),
-            fact("class_counts"),
-            "{name}"
-        );
-        let ones = graph
-            .features()
-            .is_some_and(|f| f.values().iter().all(|&v| v == 1.0));
-        assert_eq!(ones, binarise, "{name}");
-        let max_degree = (0..graph.num_nodes() as u32)
-            .map(|u| graph.degree(u))
-            .max()
-            .unwrap();
-        assert_eq!(max_degree, fact("max_degree"), "{name}");
+needs_data!(
+    fn real_files_have_the_published_facts() {
+        let data = data_dir();
+        let stats: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(data.join("STATS.json")).unwrap())
+                .unwrap();
+        let sets = [
+            ("amazon_electronics_photo", true),
+            ("amazon_electronics_computers", true),
+            ("ms_academic_cs", true),
+            ("ms_academic_phy", true),
+            ("cora_ml", false),
+            ("polblogs", false),
+        ];
+        for (name, binarise) in sets {
+            let (graph, report) =
+                npz::load(&data.join("npz").join(format!("{name}.npz")), binarise).unwrap();
+            let fact = |key: &str| stats[name][key].clone();
+            assert_eq!(graph.num_nodes(), fact("nodes"), "{name}");
+            assert_eq!(graph.num_edges(), fact("undirected_edges"), "{name}");
+            assert_eq!(
+                serde_json::json!(report.self_loop_nodes),
+                fact("self_loops_in_file"),
+                "{name}"
+            );
+            assert_eq!(
+                serde_json::json!(graph.features().map(Features::num_cols)),
+                fact("features"),
+                "{name}"
+            );
+            assert_eq!(
+                serde_json::json!(graph.features().map(Features::num_nonzeros)),
+                fact("feature_nonzeros"),
+                "{name}"
+            );
+            assert_eq!(
+                serde_json::json!(graph.labels().unwrap().counts()),
+                fact("class_counts"),
+                "{name}"
+            );
+            let ones = graph
+                .features()
+                .is_some_and(|f| f.values().iter().all(|&v| v == 1.0));
+            assert_eq!(ones, binarise, "{name}");
+            let max_degree = (0..graph.num_nodes() as u32)
+                .map(|u| graph.degree(u))
+                .max()
+                .unwrap();
+            assert_eq!(max_degree, fact("max_degree"), "{name}");
+        }
     }
-}
+);
 
 /// Returns four nodes, arcs 0→1, 1→0, 1→2, 3→3, the last a self-loop; features 2×3 with a stored
 /// zero; labels 5, 7, 5, 7.
@@ -204,15 +204,15 @@ fn open(members: &[(&str, Vec<u8>)], compressed: bool) -> NpzArchive {
     NpzArchive::open(&path).unwrap()
 }
 
-#[test]
-fn every_type_and_order_is_read() {
+/// Returns arrays of every type and byte order.
+fn arrays_of_every_type() -> [(&'static str, Vec<u8>); 9] {
     let le = |v: &[i16]| v.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
     let be = |v: &[i16]| v.iter().flat_map(|v| v.to_be_bytes()).collect::<Vec<_>>();
     let be8 = [0.5f64, -2.0]
         .iter()
         .flat_map(|v| v.to_be_bytes())
         .collect::<Vec<_>>();
-    let members = [
+    [
         ("little", npy("<i2", false, "(3,)", &le(&[1, -2, 300]))),
         ("big", npy(">i2", false, "(3,)", &be(&[1, -2, 300]))),
         ("bytes", npy("|u1", false, "(2, 2)", &[1, 2, 3, 255])),
@@ -228,9 +228,13 @@ fn every_type_and_order_is_read() {
             "unsigned",
             npy("<u8", false, "(1,)", &u64::MAX.to_le_bytes()),
         ),
-    ];
+    ]
+}
+
+#[test]
+fn every_type_and_order_is_read() {
     for compressed in [false, true] {
-        let mut a = open(&members, compressed);
+        let mut a = open(&arrays_of_every_type(), compressed);
         assert_eq!(
             a.i64s("little").unwrap(),
             Array {
@@ -272,6 +276,13 @@ fn every_type_and_order_is_read() {
         );
         assert_eq!(a.u64s("unsigned").unwrap().data, [u64::MAX]);
         assert!(a.has("mask") && !a.has("nothing"));
+    }
+}
+
+#[test]
+fn values_that_do_not_fit_are_refused() {
+    for compressed in [false, true] {
+        let mut a = open(&arrays_of_every_type(), compressed);
         assert_eq!(
             message(a.u64s("little")),
             "g.npz: member little: value 1 is -2, which does not fit here"
@@ -300,7 +311,7 @@ fn arrays_longer_than_a_buffer_are_whole() {
 }
 
 #[test]
-fn wrong_graphs_say_where() {
+fn errors_name_the_member() {
     let bad = |name, bytes| message(load(&with(small(), name, bytes), false));
     assert_eq!(
         message(load(&without(small(), "adj_indptr"), false)),
@@ -425,7 +436,7 @@ fn hostile_archives_are_refused() {
 }
 
 #[test]
-fn damage_is_noticed() {
+fn damaged_archives_are_refused() {
     let whole = npz_bytes(&small(), true);
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("g.npz");
@@ -459,7 +470,7 @@ fn claim(bytes: &mut [u8], signature: &[u8], offset: usize, size: u32) {
 }
 
 #[test]
-fn bombs_do_not_go_off() {
+fn decompression_bombs_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("g.npz");
     // A member that declares 4 GB and is smaller.

@@ -33,11 +33,10 @@ fn folder(files: &[(&str, &str)], packed: bool) -> tempfile::TempDir {
     for (name, text) in files {
         let path = dir.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        match packed {
-            true => {
-                std::fs::write(dir.path().join(format!("{name}.gz")), gz(text.as_bytes())).unwrap()
-            }
-            false => std::fs::write(path, text).unwrap(),
+        if packed {
+            std::fs::write(dir.path().join(format!("{name}.gz")), gz(text.as_bytes())).unwrap();
+        } else {
+            std::fs::write(path, text).unwrap();
         }
     }
     dir
@@ -159,7 +158,7 @@ fn counts_are_kept() {
 }
 
 #[test]
-fn wrong_rows_say_where() {
+fn errors_name_the_row() {
     let rows = |name, text| message(changed(name, text));
     assert_eq!(
         rows("raw/edge.csv", "0,1\n1,5\n0,1\n0,1\n"),

@@ -1,7 +1,6 @@
 //! Tests the Planetoid loader on the real files, on a small dataset written here, and on malicious
 //! files.
 
-use crate::common;
 use crate::fuzz;
 
 use std::cell::Cell;
@@ -9,6 +8,7 @@ use std::path::Path;
 
 use gnarl_data::planetoid;
 use gnarl_graph::{BuildReport, Features, Graph};
+use gnarl_testing::{data_dir, needs_data};
 
 // ---- The real files. STATS.json was made with SciPy and NetworkX.
 
@@ -26,118 +26,115 @@ struct Facts {
     split: [usize; 3],
 }
 
-#[test]
-fn real_files_reproduce_their_facts() {
-    let Some(data) = common::real_data() else {
-        return;
-    };
-    let all = [
-        Facts {
-            name: "cora",
-            nodes: 2708,
-            edges: 5278,
-            self_loops: 0,
-            features: 1433,
-            nonzeros: 49_216,
-            class_counts: &[351, 217, 418, 818, 426, 298, 180],
-            homophily: 0.8099658961727927,
-            unlabelled: 0,
-            split: [140, 500, 1000],
-        },
-        Facts {
-            name: "citeseer",
-            nodes: 3327,
-            edges: 4552,
-            self_loops: 124,
-            features: 3703,
-            nonzeros: 105_165,
-            class_counts: &[264, 590, 668, 701, 596, 508],
-            homophily: 0.7355008787346221,
-            unlabelled: 15,
-            split: [120, 500, 1000],
-        },
-    ];
-    for facts in all {
-        let (g, report) = planetoid::load(&data.join("planetoid"), facts.name).unwrap();
-        assert_eq!(
-            (g.num_nodes(), g.num_edges()),
-            (facts.nodes, facts.edges),
-            "{}",
-            facts.name
-        );
-        assert_eq!(report.self_loop_nodes, facts.self_loops, "{}", facts.name);
-        let features = g.features().unwrap();
-        assert!(matches!(features, Features::Sparse(_)));
-        assert_eq!(
-            (features.num_cols(), features.num_nonzeros()),
-            (facts.features, facts.nonzeros),
-            "{}",
-            facts.name
-        );
-        let labels = g.labels().unwrap();
-        let unlabelled: Vec<u32> = (0..g.num_nodes() as u32)
-            .filter(|&u| labels.get(u).is_none())
-            .collect();
-        assert_eq!(unlabelled.len(), facts.unlabelled, "{}", facts.name);
-        // STATS.json takes the position of the largest entry, so it counts a row of zeros as
-        // class 0.
-        let mut counts = labels.counts();
-        counts[0] += facts.unlabelled;
-        assert_eq!(counts, facts.class_counts, "{}", facts.name);
-        let class = |u| labels.get(u).unwrap_or(0);
-        let same = g.edges().filter(|&(u, v)| class(u) == class(v)).count();
-        assert!(
-            (same as f64 / g.num_edges() as f64 - facts.homophily).abs() < 1e-12,
-            "{}",
-            facts.name
-        );
-        let split = g.split("public").unwrap();
-        assert_eq!(
-            [split.train().len(), split.val().len(), split.test().len()],
-            facts.split,
-            "{}",
-            facts.name
-        );
-        assert_eq!(
-            split.val()[0] as usize,
-            facts.split[0],
-            "validation follows training"
-        );
-        assert!(split.test().iter().all(|&u| labels.get(u).is_some()));
+needs_data!(
+    fn real_files_reproduce_their_facts() {
+        let data = data_dir();
+        let all = [
+            Facts {
+                name: "cora",
+                nodes: 2708,
+                edges: 5278,
+                self_loops: 0,
+                features: 1433,
+                nonzeros: 49_216,
+                class_counts: &[351, 217, 418, 818, 426, 298, 180],
+                homophily: 0.8099658961727927,
+                unlabelled: 0,
+                split: [140, 500, 1000],
+            },
+            Facts {
+                name: "citeseer",
+                nodes: 3327,
+                edges: 4552,
+                self_loops: 124,
+                features: 3703,
+                nonzeros: 105_165,
+                class_counts: &[264, 590, 668, 701, 596, 508],
+                homophily: 0.7355008787346221,
+                unlabelled: 15,
+                split: [120, 500, 1000],
+            },
+        ];
+        for facts in all {
+            let (g, report) = planetoid::load(&data.join("planetoid"), facts.name).unwrap();
+            assert_eq!(
+                (g.num_nodes(), g.num_edges()),
+                (facts.nodes, facts.edges),
+                "{}",
+                facts.name
+            );
+            assert_eq!(report.self_loop_nodes, facts.self_loops, "{}", facts.name);
+            let features = g.features().unwrap();
+            assert!(matches!(features, Features::Sparse(_)));
+            assert_eq!(
+                (features.num_cols(), features.num_nonzeros()),
+                (facts.features, facts.nonzeros),
+                "{}",
+                facts.name
+            );
+            let labels = g.labels().unwrap();
+            let unlabelled: Vec<u32> = (0..g.num_nodes() as u32)
+                .filter(|&u| labels.get(u).is_none())
+                .collect();
+            assert_eq!(unlabelled.len(), facts.unlabelled, "{}", facts.name);
+            // STATS.json takes the position of the largest entry, so it counts a row of zeros as
+            // class 0.
+            let mut counts = labels.counts();
+            counts[0] += facts.unlabelled;
+            assert_eq!(counts, facts.class_counts, "{}", facts.name);
+            let class = |u| labels.get(u).unwrap_or(0);
+            let same = g.edges().filter(|&(u, v)| class(u) == class(v)).count();
+            assert!(
+                (same as f64 / g.num_edges() as f64 - facts.homophily).abs() < 1e-12,
+                "{}",
+                facts.name
+            );
+            let split = g.split("public").unwrap();
+            assert_eq!(
+                [split.train().len(), split.val().len(), split.test().len()],
+                facts.split,
+                "{}",
+                facts.name
+            );
+            assert_eq!(
+                split.val()[0] as usize,
+                facts.split[0],
+                "validation follows training"
+            );
+            assert!(split.test().iter().all(|&u| labels.get(u).is_some()));
+        }
     }
-}
 
-#[test]
-fn citeseers_holes_are_nodes_with_edges_and_nothing_else() {
-    let Some(data) = common::real_data() else {
-        return;
-    };
-    let (g, report) = planetoid::load(&data.join("planetoid"), "CiteSeer").unwrap();
-    let Features::Sparse(features) = g.features().unwrap() else {
-        panic!("sparse features")
-    };
-    // Ids between 2312 and 3326 that are missing in test.index.
-    let holes = [
-        2407, 2489, 2553, 2682, 2781, 2953, 3042, 3063, 3212, 3214, 3250, 3292, 3305, 3306, 3309,
-    ];
-    for u in holes {
+    fn citeseers_holes_are_nodes_with_edges_and_nothing_else() {
+        let data = data_dir();
+        let (g, report) = planetoid::load(&data.join("planetoid"), "CiteSeer").unwrap();
+        let Features::Sparse(features) = g.features().unwrap() else {
+            panic!("sparse features")
+        };
+        // Ids between 2312 and 3326 that are missing in test.index.
+        let holes = [
+            2407, 2489, 2553, 2682, 2781, 2953, 3042, 3063, 3212, 3214, 3250, 3292, 3305, 3306,
+            3309,
+        ];
+        for u in holes {
+            assert_eq!(
+                (g.labels().unwrap().get(u), features.row(u as usize).0.len()),
+                (None, 0)
+            );
+            assert!(g.degree(u) > 0);
+        }
+        assert_eq!(g.neighbours(3212), [1392, 2857]);
+        // Its 124 self-loops each occur twice in the file.
         assert_eq!(
-            (g.labels().unwrap().get(u), features.row(u as usize).0.len()),
-            (None, 0)
+            (
+                report.edges_given,
+                report.self_loops,
+                report.self_loop_nodes
+            ),
+            (9464, 248, 124)
         );
-        assert!(g.degree(u) > 0);
     }
-    assert_eq!(g.neighbours(3212), [1392, 2857]);
-    // Its 124 self-loops each occur twice in the file.
-    assert_eq!(
-        (
-            report.edges_given,
-            report.self_loops,
-            report.self_loop_nodes
-        ),
-        (9464, 248, 124)
-    );
-}
+);
 
 // ---- A pickle writer, as small as the files need.
 
@@ -378,7 +375,7 @@ const PYTHON3_ARRAY: &[u8] =
     J\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tq\x10b\x89h\x03X\x01\x00\x00\x00\x01q\x11h\x05\x86q\x12Rq\x13tq\x14b.";
 
 #[test]
-fn other_writers_are_read_too() {
+fn other_pickle_protocols_and_layouts_are_read() {
     planetoid::fuzz_pickle(PYTHON3_ARRAY).unwrap();
     // Contiguous columns and eight-byte floats: both test nodes are of class 0.
     let mut files = small();
@@ -574,7 +571,7 @@ fn huge_lengths_are_refused_before_anything_is_allocated() {
 }
 
 #[test]
-fn small_files_do_not_unfold_into_large_ones() {
+fn expanding_pickles_are_refused() {
     // Nesting and cycles: a million brackets, and a list that contains itself.
     let deep = [
         &b"\x80\x02"[..],
@@ -621,7 +618,7 @@ fn small_files_do_not_unfold_into_large_ones() {
 }
 
 #[test]
-fn matrices_that_contradict_themselves_are_refused() {
+fn inconsistent_matrices_are_refused() {
     let parts = |shape, indptr: &[i32], indices: &[i32], data: &[f32]| {
         write::csr_of(
             shape,
@@ -704,7 +701,7 @@ fn matrices_that_contradict_themselves_are_refused() {
 }
 
 #[test]
-fn files_that_contradict_each_other_are_refused() {
+fn matrices_that_contradict_each_other_are_refused() {
     let one = write::one_hot(&[&[1, 0]]);
     for (part, bytes, expected) in [
         (
@@ -758,61 +755,6 @@ fn files_that_contradict_each_other_are_refused() {
             write::pickle(&write::i4(&[1, 0])),
             "y: array: shape [2], a row per node and a column per class are expected",
         ),
-        (
-            "test.index",
-            b"6\n".to_vec(),
-            "test.index: whole file: 1 ids, but tx has 2 rows",
-        ),
-        (
-            "test.index",
-            b"6\n\n6\n".to_vec(),
-            "test.index: line 3: id 6 stands on line 1 already",
-        ),
-        (
-            "test.index",
-            b"6\n3\n".to_vec(),
-            "test.index: line 2: '3' is not a test node's id, a whole number from 4 to 4294967293 is expected",
-        ),
-        (
-            "test.index",
-            b"6\n-4\n".to_vec(),
-            "test.index: line 2: '-4' is not a test node's id, a whole number from 4 to 4294967293 is expected",
-        ),
-        (
-            "test.index",
-            b"6\n4294967293\n".to_vec(),
-            "graph: whole file: 4294967288 ids are missing from test.index below 4294967294, more than there are lists",
-        ),
-        (
-            "test.index",
-            b"6\n\xff\n".to_vec(),
-            "test.index: line 2: byte 0xff is not UTF-8, a text file is expected",
-        ),
-        (
-            "graph",
-            write::lists(&[(5, &[0]), (7, &[])]),
-            "graph: node 7: there are 7 nodes by allx and test.index",
-        ),
-        (
-            "graph",
-            write::lists(&[(5, &[0]), (-1, &[])]),
-            "graph: node -1: there are 7 nodes by allx and test.index",
-        ),
-        (
-            "graph",
-            write::lists(&[(5, &[1 << 40])]),
-            "graph: node 5: neighbour 1099511627776 is out of range, there are 7 nodes by allx and test.index",
-        ),
-        (
-            "graph",
-            write::lists(&[(5, &[]), (5, &[])]),
-            "graph: node 5: it has two lists of neighbours",
-        ),
-        (
-            "graph",
-            write::lists(&[(4, &[])]),
-            "graph: node 5: it stands in neither allx nor test.index nor graph",
-        ),
     ] {
         assert_eq!(message_with(part, bytes), expected);
     }
@@ -824,6 +766,70 @@ fn files_that_contradict_each_other_are_refused() {
         message.ends_with("ind.small.x: csr_matrix: 5 rows, but allx, which holds them too, has 4"),
         "{message}"
     );
+}
+
+#[test]
+fn wrong_ids_of_test_nodes_are_refused() {
+    for (text, expected) in [
+        (
+            &b"6\n"[..],
+            "test.index: whole file: 1 ids, but tx has 2 rows",
+        ),
+        (
+            b"6\n\n6\n",
+            "test.index: line 3: id 6 stands on line 1 already",
+        ),
+        (
+            b"6\n3\n",
+            "test.index: line 2: '3' is not a test node's id, \
+             a whole number from 4 to 4294967293 is expected",
+        ),
+        (
+            b"6\n-4\n",
+            "test.index: line 2: '-4' is not a test node's id, \
+             a whole number from 4 to 4294967293 is expected",
+        ),
+        (
+            b"6\n4294967293\n",
+            "graph: whole file: 4294967288 ids are missing from test.index \
+             below 4294967294, more than there are lists",
+        ),
+        (
+            b"6\n\xff\n",
+            "test.index: line 2: byte 0xff is not UTF-8, a text file is expected",
+        ),
+    ] {
+        assert_eq!(message_with("test.index", text.to_vec()), expected);
+    }
+}
+
+#[test]
+fn wrong_lists_of_neighbours_are_refused() {
+    for (lists, expected) in [
+        (
+            write::lists(&[(5, &[0]), (7, &[])]),
+            "graph: node 7: there are 7 nodes by allx and test.index",
+        ),
+        (
+            write::lists(&[(5, &[0]), (-1, &[])]),
+            "graph: node -1: there are 7 nodes by allx and test.index",
+        ),
+        (
+            write::lists(&[(5, &[1 << 40])]),
+            "graph: node 5: neighbour 1099511627776 is out of range, \
+             there are 7 nodes by allx and test.index",
+        ),
+        (
+            write::lists(&[(5, &[]), (5, &[])]),
+            "graph: node 5: it has two lists of neighbours",
+        ),
+        (
+            write::lists(&[(4, &[])]),
+            "graph: node 5: it stands in neither allx nor test.index nor graph",
+        ),
+    ] {
+        assert_eq!(message_with("graph", lists), expected);
+    }
 }
 
 #[test]

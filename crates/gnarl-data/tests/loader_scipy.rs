@@ -71,7 +71,7 @@ fn every_format_gives_the_same_graph() {
 }
 
 #[test]
-fn zeros_are_no_edges_ones_no_weights_and_what_stands_twice_is_summed() {
+fn explicit_zeros_unit_weights_and_duplicate_entries() {
     let with = |row: &[i32], col: &[i32], data: &[f32]| {
         graph(&[
             ("format", word("coo")),
@@ -94,7 +94,7 @@ fn zeros_are_no_edges_ones_no_weights_and_what_stands_twice_is_summed() {
 }
 
 #[test]
-fn known_layouts_are_told_by_their_members() {
+fn layouts_are_recognised_by_their_members() {
     let adjacency = || {
         vec![
             ("adj_data", f4s(&[1.0, 1.0])),
@@ -261,7 +261,7 @@ fn damaged_bytes_never_panic() {
 /// Archives written by gnarl and read by SciPy (`tests/golden/make_written.py`): gnarl writes equal
 /// bytes from the arrays that SciPy read.
 #[test]
-fn what_is_written_is_what_scipy_reads() {
+fn written_archives_equal_scipys() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let text = std::fs::read_to_string(golden.join("written.json")).unwrap();
     let found: serde_json::Value = serde_json::from_str(&text).unwrap();

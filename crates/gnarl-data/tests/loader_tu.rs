@@ -1,84 +1,85 @@
 //! The TU loader: real sets against their published facts, a small set by hand, bad files.
 
-use crate::common;
 use crate::fuzz;
 
 use std::path::Path;
 
 use gnarl_data::tu;
 use gnarl_graph::{BuildReport, Features, GraphSet};
+use gnarl_testing::{data_dir, needs_data};
 use serde_json::json;
 
-#[test]
-fn real_sets_have_the_published_facts() {
-    let Some(data) = common::real_data() else {
-        return;
-    };
-    let stats: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(data.join("STATS.json")).unwrap()).unwrap();
-    for name in [
-        "MUTAG",
-        "PROTEINS",
-        "IMDB-BINARY",
-        "IMDB-MULTI",
-        "NCI1",
-        "DD",
-    ] {
-        let dir = data.join("tu");
-        let (set, report, _) = tu::load(&dir.join(name), Some(&dir.join("splits")), name).unwrap();
-        let fact = |key: &str| &stats[name][key];
-        assert_eq!(set.len(), *fact("graphs"), "{name}");
-        assert_eq!(set.num_nodes(), *fact("nodes"), "{name}");
-        assert_eq!(
-            set.num_edges() as f64 / set.len() as f64,
-            *fact("mean_undirected_edges"),
-            "{name}"
-        );
-        assert_eq!(set.labels().num_classes(), *fact("classes"), "{name}");
-        let counts = set.labels().counts();
-        let counts: serde_json::Map<String, serde_json::Value> = counts
-            .iter()
-            .enumerate()
-            .map(|(c, &k)| (set.labels().name(c as u32), json!(k)))
-            .collect();
-        assert_eq!(json!(counts), *fact("class_counts"), "{name}");
-        assert_eq!(json!(set.num_node_labels()), *fact("node_labels"), "{name}");
-        let degrees = set
-            .graphs()
-            .iter()
-            .flat_map(|g| (0..g.num_nodes() as u32).map(|u| g.degree(u)));
-        assert_eq!(degrees.max().unwrap(), *fact("max_degree"), "{name}");
-        assert!(report.edges_given >= 2 * set.num_edges() as u64, "{name}");
-        for graph in set.graphs() {
-            let dims = graph.features().map(|f| (f.num_cols(), f.num_nonzeros()));
+needs_data!(
+    fn real_sets_have_the_published_facts() {
+        let data = data_dir();
+        let stats: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(data.join("STATS.json")).unwrap())
+                .unwrap();
+        for name in [
+            "MUTAG",
+            "PROTEINS",
+            "IMDB-BINARY",
+            "IMDB-MULTI",
+            "NCI1",
+            "DD",
+        ] {
+            let dir = data.join("tu");
+            let (set, report, _) =
+                tu::load(&dir.join(name), Some(&dir.join("splits")), name).unwrap();
+            let fact = |key: &str| &stats[name][key];
+            assert_eq!(set.len(), *fact("graphs"), "{name}");
+            assert_eq!(set.num_nodes(), *fact("nodes"), "{name}");
             assert_eq!(
-                dims,
-                set.num_node_labels().map(|k| (k, graph.num_nodes())),
+                set.num_edges() as f64 / set.len() as f64,
+                *fact("mean_undirected_edges"),
                 "{name}"
             );
-        }
-        let folds = if ["DD", "NCI1", "PROTEINS"].contains(&name) {
-            10
-        } else {
-            0
-        };
-        assert_eq!(set.splits().len(), folds, "{name}");
-        let mut tested: Vec<u32> = set
-            .splits()
-            .iter()
-            .flat_map(|s| s.test().to_vec())
-            .collect();
-        tested.sort_unstable();
-        if folds > 0 {
-            assert_eq!(
-                tested,
-                (0..set.len() as u32).collect::<Vec<_>>(),
-                "{name}: folds test every graph once"
-            );
-            assert_eq!(set.splits()[3].name(), "errica-3");
+            assert_eq!(set.labels().num_classes(), *fact("classes"), "{name}");
+            let counts = set.labels().counts();
+            let counts: serde_json::Map<String, serde_json::Value> = counts
+                .iter()
+                .enumerate()
+                .map(|(c, &k)| (set.labels().name(c as u32), json!(k)))
+                .collect();
+            assert_eq!(json!(counts), *fact("class_counts"), "{name}");
+            assert_eq!(json!(set.num_node_labels()), *fact("node_labels"), "{name}");
+            let degrees = set
+                .graphs()
+                .iter()
+                .flat_map(|g| (0..g.num_nodes() as u32).map(|u| g.degree(u)));
+            assert_eq!(degrees.max().unwrap(), *fact("max_degree"), "{name}");
+            assert!(report.edges_given >= 2 * set.num_edges() as u64, "{name}");
+            for graph in set.graphs() {
+                let dims = graph.features().map(|f| (f.num_cols(), f.num_nonzeros()));
+                assert_eq!(
+                    dims,
+                    set.num_node_labels().map(|k| (k, graph.num_nodes())),
+                    "{name}"
+                );
+            }
+            let folds = if ["DD", "NCI1", "PROTEINS"].contains(&name) {
+                10
+            } else {
+                0
+            };
+            assert_eq!(set.splits().len(), folds, "{name}");
+            let mut tested: Vec<u32> = set
+                .splits()
+                .iter()
+                .flat_map(|s| s.test().to_vec())
+                .collect();
+            tested.sort_unstable();
+            if folds > 0 {
+                assert_eq!(
+                    tested,
+                    (0..set.len() as u32).collect::<Vec<_>>(),
+                    "{name}: folds test every graph once"
+                );
+                assert_eq!(set.splits()[3].name(), "errica-3");
+            }
         }
     }
-}
+);
 
 /// Three graphs: a path of three nodes labelled 5 9 5, an edge with a self-loop labelled 7 5, a
 /// lone node labelled 9.
@@ -185,7 +186,7 @@ fn labels_and_attributes_are_both_features() {
 }
 
 #[test]
-fn bad_files_say_where() {
+fn errors_name_file_and_line() {
     let bad = |which: usize, text: &str| {
         let mut files = SMALL.to_vec();
         files[which].1 = text;
@@ -233,7 +234,7 @@ fn bad_files_say_where() {
 }
 
 #[test]
-fn bad_attributes_and_folds_say_where() {
+fn errors_of_attributes_and_folds_name_file_and_line() {
     let bad = |name: &'static str, text: &str| {
         let mut files = SMALL.to_vec();
         files.remove(3);

@@ -1,12 +1,11 @@
 //! Every entry of the registry is complete, safe to download and, if the figures are present,
 //! correct.
 
-use crate::common;
-
 use std::collections::HashSet;
 use std::path::{Component, Path};
 
 use gnarl_data::registry::{self, DATASETS, Format, Protocol, Task, Unpack};
+use gnarl_testing::{data_dir, needs_data};
 use serde_json::{Value, json};
 
 #[test]
@@ -25,7 +24,7 @@ fn the_thesis_datasets_are_all_there() {
 }
 
 #[test]
-fn no_name_means_two_datasets() {
+fn names_are_unique() {
     let mut seen = HashSet::new();
     for name in registry::names() {
         assert!(
@@ -40,7 +39,7 @@ fn no_name_means_two_datasets() {
 }
 
 #[test]
-fn names_are_found_whatever_their_case() {
+fn names_are_case_insensitive() {
     for (given, name) in [
         ("Cora", "cora"),
         ("CS", "ms_academic_cs"),
@@ -180,76 +179,73 @@ fn the_first_missing_file_is_named() {
     assert_eq!(missing("polblogs"), None);
 }
 
-#[test]
-fn sizes_agree_with_the_reference_figures() {
-    let Some(dir) = common::real_data() else {
-        return;
-    };
-    let stats: Value =
-        serde_json::from_str(&std::fs::read_to_string(dir.join("STATS.json")).unwrap()).unwrap();
-    for (name, facts) in stats.as_object().unwrap() {
-        let entry = registry::find(name).unwrap();
-        assert_eq!(entry.name, name);
-        let e = entry.expected;
-        assert_eq!(json!(e.nodes), facts["nodes"], "{name}");
-        assert_eq!(json!(e.classes), facts["classes"], "{name}");
-        match e.graphs {
-            None => {
-                assert_eq!(
-                    json!(e.undirected_edges),
-                    facts["undirected_edges"],
-                    "{name}"
-                );
-                assert_eq!(json!(e.features), facts["features"], "{name}");
+needs_data!(
+    fn sizes_agree_with_the_reference_figures() {
+        let dir = data_dir();
+        let stats: Value =
+            serde_json::from_str(&std::fs::read_to_string(dir.join("STATS.json")).unwrap())
+                .unwrap();
+        for (name, facts) in stats.as_object().unwrap() {
+            let entry = registry::find(name).unwrap();
+            assert_eq!(entry.name, name);
+            let e = entry.expected;
+            assert_eq!(json!(e.nodes), facts["nodes"], "{name}");
+            assert_eq!(json!(e.classes), facts["classes"], "{name}");
+            match e.graphs {
+                None => {
+                    assert_eq!(
+                        json!(e.undirected_edges),
+                        facts["undirected_edges"],
+                        "{name}"
+                    );
+                    assert_eq!(json!(e.features), facts["features"], "{name}");
+                }
+                Some(graphs) => {
+                    assert_eq!(json!(graphs), facts["graphs"], "{name}");
+                    assert_eq!(json!(e.features), facts["node_labels"], "{name}");
+                    let mean = e.undirected_edges.unwrap() as f64 / graphs as f64;
+                    assert!(
+                        (mean - facts["mean_undirected_edges"].as_f64().unwrap()).abs() < 1e-9,
+                        "{name}"
+                    );
+                }
             }
-            Some(graphs) => {
-                assert_eq!(json!(graphs), facts["graphs"], "{name}");
-                assert_eq!(json!(e.features), facts["node_labels"], "{name}");
-                let mean = e.undirected_edges.unwrap() as f64 / graphs as f64;
-                assert!(
-                    (mean - facts["mean_undirected_edges"].as_f64().unwrap()).abs() < 1e-9,
-                    "{name}"
-                );
-            }
+            assert_eq!(entry.first_missing(&dir), None, "{name}");
         }
-        assert_eq!(entry.first_missing(&dir), None, "{name}");
+        assert!(
+            stats.as_object().unwrap().len() >= 19,
+            "13 node datasets and 6 graph sets at least were compared"
+        );
     }
-    assert!(
-        stats.as_object().unwrap().len() >= 19,
-        "13 node datasets and 6 graph sets at least were compared"
-    );
-}
 
-#[test]
-fn checksums_are_those_of_the_files() {
-    use gnarl_data::download::{Downloader, Silent, State};
-    let Some(dir) = common::real_data() else {
-        return;
-    };
-    // The real files are only read: downloads are written elsewhere.
-    let copy = tempfile::tempdir().unwrap();
-    // PubMed's feature rows may have been rebuilt from a copy with fewer digits.
-    let may_differ = ["x", "tx", "allx"].map(|part| format!("planetoid/ind.pubmed.{part}"));
-    let mut verified = 0;
-    for file in DATASETS.iter().flat_map(|e| e.files) {
-        if file.unpack.is_none() && file.sha256.is_some() && dir.join(file.path).is_file() {
-            let path = copy.path().join(file.path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::copy(dir.join(file.path), &path).unwrap();
-            // A checksum that differs would start a download, which the loopback downloader
-            // refuses.
-            let outcome = match Downloader::loopback().fetch(&[*file], copy.path(), &Silent) {
-                Err(_) if may_differ.iter().any(|known| known == file.path) => continue,
-                outcome => outcome.unwrap().remove(0),
-            };
-            assert_eq!(
-                (outcome.state, outcome.verified),
-                (State::Present, true),
-                "{}",
-                file.path
-            );
-            verified += 1;
+    fn checksums_are_those_of_the_files() {
+        use gnarl_data::download::{Downloader, Silent, State};
+        let dir = data_dir();
+        // The real files are only read: downloads are written elsewhere.
+        let copy = tempfile::tempdir().unwrap();
+        // PubMed's feature rows may have been rebuilt from a copy with fewer digits.
+        let may_differ = ["x", "tx", "allx"].map(|part| format!("planetoid/ind.pubmed.{part}"));
+        let mut verified = 0;
+        for file in DATASETS.iter().flat_map(|e| e.files) {
+            if file.unpack.is_none() && file.sha256.is_some() && dir.join(file.path).is_file() {
+                let path = copy.path().join(file.path);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::copy(dir.join(file.path), &path).unwrap();
+                // A checksum that differs would start a download, which the loopback downloader
+                // refuses.
+                let outcome = match Downloader::loopback().fetch(&[*file], copy.path(), &Silent) {
+                    Err(_) if may_differ.iter().any(|known| known == file.path) => continue,
+                    outcome => outcome.unwrap().remove(0),
+                };
+                assert_eq!(
+                    (outcome.state, outcome.verified),
+                    (State::Present, true),
+                    "{}",
+                    file.path
+                );
+                verified += 1;
+            }
         }
+        assert!(verified >= 16, "{verified}");
     }
-    assert!(verified >= 16, "{verified}");
-}
+);

@@ -53,8 +53,8 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
             }
         }
 
-        impl ::gnarl_graph::names::Settings for #name {
-            const SETTINGS: &'static [::gnarl_graph::names::Setting] = &[#(#listed),*];
+        impl ::gnarl_graph::settings::Settings for #name {
+            const SETTINGS: &'static [::gnarl_graph::settings::Setting] = &[#(#listed),*];
 
             fn check_ranges(&self) -> ::gnarl_graph::Result<()> {
                 #(#checks)*
@@ -175,6 +175,11 @@ impl<'a> Declared<'a> {
         within_option(&self.field.ty)
     }
 
+    /// Returns the type of the setting's values: the field's, or that within its `Option`.
+    fn inner(&self) -> &Type {
+        self.option().unwrap_or(&self.field.ty)
+    }
+
     fn default(&self) -> Tokens {
         let ident = self.ident();
         match &self.default {
@@ -190,40 +195,33 @@ impl<'a> Declared<'a> {
             return None;
         }
         let range = self.range.as_ref();
-        let end = |closed: Option<&Expr>, open: Option<&Expr>| match (open, closed) {
-            (Some(end), _) => quote!(::core::option::Option::Some((#end as f64, false))),
-            (None, Some(end)) => quote!(::core::option::Option::Some((#end as f64, true))),
-            (None, None) => quote!(::core::option::Option::None),
+        let end = |closed: Option<&Expr>, open: Option<&Expr>| {
+            let open = open.map(|end| quote!((#end as f64, false)));
+            optional(open.or_else(|| closed.map(|end| quote!((#end as f64, true)))))
         };
         let half_open = range.is_some_and(|r| matches!(r.limits, RangeLimits::HalfOpen(_)));
         let most = range.and_then(|r| r.end.as_deref());
         let least = end(range.and_then(|r| r.start.as_deref()), self.above.as_ref());
         let below = self.below.as_ref().or(most.filter(|_| half_open));
         let most = end(most.filter(|_| !half_open), below);
-        Some(quote!(::gnarl_graph::names::Bounds { least: #least, most: #most }))
+        Some(quote!(::gnarl_graph::settings::Bounds { least: #least, most: #most }))
     }
 
+    /// Generates the entry in the list of settings.
     fn listed(&self) -> Tokens {
-        let (name, flag, about) = (self.name(), self.flag(), &self.about);
-        let of = self.option().unwrap_or(&self.field.ty);
-        let optional = self.option().is_some();
-        let text = |text: &Option<LitStr>| match text {
-            Some(text) => quote!(::core::option::Option::Some(#text)),
-            None => quote!(::core::option::Option::None),
-        };
+        let (name, flag, about, of) = (self.name(), self.flag(), &self.about, self.inner());
+        let is_optional = self.option().is_some();
+        let text = |text: &Option<LitStr>| optional(text.as_ref().map(|text| quote!(#text)));
         let (open, value, was) = (text(&self.open), text(&self.value), text(&self.was));
-        let bounds = match self.bounds() {
-            Some(bounds) => quote!(::core::option::Option::Some(#bounds)),
-            None => quote!(::core::option::Option::None),
-        };
+        let bounds = optional(self.bounds());
         quote! {
-            ::gnarl_graph::names::Setting {
+            ::gnarl_graph::settings::Setting {
                 name: #name,
                 flag: #flag,
                 about: #about,
-                kind: <#of as ::gnarl_graph::names::Value>::KIND,
+                kind: <#of as ::gnarl_graph::settings::Value>::KIND,
                 bounds: #bounds,
-                optional: #optional,
+                optional: #is_optional,
                 open: #open,
                 placeholder: #value,
                 was: #was,
@@ -231,18 +229,28 @@ impl<'a> Declared<'a> {
         }
     }
 
+    /// Generates the check of the field.
     fn check(&self) -> Tokens {
-        let (ident, flag) = (self.ident(), self.flag());
-        let of = self.option().unwrap_or(&self.field.ty);
-        let bounds = match self.bounds() {
-            Some(bounds) => quote!(::core::option::Option::Some(#bounds)),
-            None => quote!(::core::option::Option::None),
-        };
-        let check = quote!(::gnarl_graph::names::check_value::<#of>(#flag, value, #bounds)?;);
-        match self.option() {
-            Some(_) => quote!(if let ::core::option::Option::Some(value) = &self.#ident { #check }),
-            None => quote!({ let value = &self.#ident; #check }),
+        let (ident, check) = (self.ident(), self.check_call());
+        if self.option().is_some() {
+            quote!(if let ::core::option::Option::Some(value) = &self.#ident { #check })
+        } else {
+            quote!({ let value = &self.#ident; #check })
         }
+    }
+
+    /// Generates the check of a reference `value` to a value that is set.
+    fn check_call(&self) -> Tokens {
+        let (flag, of, bounds) = (self.flag(), self.inner(), optional(self.bounds()));
+        quote!(::gnarl_graph::settings::check_value::<#of>(#flag, value, #bounds)?;)
+    }
+}
+
+/// Generates an `Option`.
+fn optional(of: Option<Tokens>) -> Tokens {
+    match of {
+        Some(of) => quote!(::core::option::Option::Some(#of)),
+        None => quote!(::core::option::Option::None),
     }
 }
 
@@ -331,19 +339,19 @@ fn choice(input: &DeriveInput, fields: &[Declared<'_>]) -> syn::Result<Tokens> {
     Ok(quote! {
         #constant
 
-        impl ::gnarl_graph::names::Choice for #of {
+        impl ::gnarl_graph::settings::Choice for #of {
             const NAME: &'static str = #name;
             const ABOUT: &'static str = #about;
 
             fn check(&self) -> ::gnarl_graph::Result<()> {
-                ::gnarl_graph::names::Settings::check_ranges(self)?;
+                ::gnarl_graph::settings::Settings::check_ranges(self)?;
                 #check
             }
         }
     })
 }
 
-/// Generates a struct of the settings with every field optional.
+/// Generates a struct of the settings with every field optional, and an enum of their names.
 fn partial(input: &DeriveInput, fields: &[Declared<'_>]) -> syn::Result<Tokens> {
     let Some(attribute) = input.attrs.iter().find(|a| a.path().is_ident("partial")) else {
         return Ok(Tokens::new());
@@ -356,115 +364,167 @@ fn partial(input: &DeriveInput, fields: &[Declared<'_>]) -> syn::Result<Tokens> 
             "expected `partial(Options, Setting)`",
         ));
     };
-    let (of, vis) = (&input.ident, &input.vis);
-    let doc = format!("The settings of [`{of}`] that were given; the others are left open.");
-    let settings: Vec<&Declared<'_>> = fields.iter().filter(|f| !f.skip).collect();
-    let idents: Vec<_> = settings.iter().map(|f| f.ident()).collect();
-    let names: Vec<String> = settings.iter().map(|f| f.name()).collect();
-    let members = settings.iter().map(|f| {
-        let (ident, vis, inner) = (f.ident(), &f.field.vis, f.option().unwrap_or(&f.field.ty));
-        let docs = f.field.attrs.iter().filter(|a| a.path().is_ident("doc"));
-        let alias = f.alias();
+    let partial = Partial {
+        input,
+        partial,
+        listed,
+        settings: fields.iter().filter(|f| !f.skip).collect(),
+        has_skipped: fields.iter().any(|f| f.skip),
+    };
+    let (names, structure, methods) = (
+        partial.enum_of_names(),
+        partial.structure(),
+        partial.methods(),
+    );
+    Ok(quote!(#names #structure #methods))
+}
+
+/// The parts of `#[partial(Options, Setting)]` on a struct of settings.
+struct Partial<'a> {
+    input: &'a DeriveInput,
+    /// Name of the struct whose fields are optional.
+    partial: &'a syn::Ident,
+    /// Name of the enum of the settings' names.
+    listed: &'a syn::Ident,
+    settings: Vec<&'a Declared<'a>>,
+    /// True if the struct has fields that are not settings.
+    has_skipped: bool,
+}
+
+impl Partial<'_> {
+    fn idents(&self) -> Vec<&syn::Ident> {
+        self.settings.iter().map(|f| f.ident()).collect()
+    }
+
+    /// Returns the variants of the enum: the names of the settings in camel case.
+    fn variants(&self) -> Vec<syn::Ident> {
+        self.settings
+            .iter()
+            .map(|f| format_ident!("{}", camel(&f.name())))
+            .collect()
+    }
+
+    fn enum_of_names(&self) -> Tokens {
+        let (of, vis, listed) = (&self.input.ident, &self.input.vis, self.listed);
+        let doc = format!("The settings of [`{of}`] by name.");
+        let what = format!("{} setting", of.to_string().to_lowercase());
+        let abouts = self.settings.iter().map(|f| &f.about);
+        let names = self.settings.iter().map(|f| f.name());
+        let variants = self.variants();
         quote! {
-            #(#docs)*
-            #[serde(#alias skip_serializing_if = "Option::is_none")]
-            #vis #ident: ::core::option::Option<#inner>
+            ::gnarl_graph::named! {
+                #[doc = #doc]
+                #vis enum #listed as #what {
+                    #(#[doc = #abouts] #variants = #names),*
+                }
+            }
         }
-    });
-    let resolved = settings.iter().map(|f| {
-        let ident = f.ident();
-        match f.option() {
-            Some(_) => quote!(#ident: self.#ident.or(usual.#ident)),
-            None => quote!(#ident: self.#ident.unwrap_or(usual.#ident)),
-        }
-    });
-    let full = settings.iter().map(|f| {
-        let ident = f.ident();
-        match f.option() {
-            Some(_) => quote!(#ident: from.#ident),
-            None => quote!(#ident: ::core::option::Option::Some(from.#ident)),
-        }
-    });
-    let checks = settings.iter().map(|f| {
-        let (ident, flag) = (f.ident(), f.flag());
-        let inner = f.option().unwrap_or(&f.field.ty);
-        let bounds = match f.bounds() {
-            Some(bounds) => quote!(::core::option::Option::Some(#bounds)),
-            None => quote!(::core::option::Option::None),
-        };
+    }
+
+    fn structure(&self) -> Tokens {
+        let (of, vis, partial) = (&self.input.ident, &self.input.vis, self.partial);
+        let doc = format!("The settings of [`{of}`] that were given; the others are left open.");
+        let members = self.settings.iter().map(|f| {
+            let (ident, vis, inner) = (f.ident(), &f.field.vis, f.inner());
+            let docs = f.field.attrs.iter().filter(|a| a.path().is_ident("doc"));
+            let alias = f.alias();
+            quote! {
+                #(#docs)*
+                #[serde(#alias skip_serializing_if = "Option::is_none")]
+                #vis #ident: ::core::option::Option<#inner>
+            }
+        });
         quote! {
-            if let ::core::option::Option::Some(value) = &self.#ident {
-                ::gnarl_graph::names::check_value::<#inner>(#flag, value, #bounds)?;
+            #[doc = #doc]
+            #[derive(Debug, Clone, Copy, PartialEq, Default, ::serde::Serialize, ::serde::Deserialize)]
+            #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+            #vis struct #partial { #(#members),* }
+        }
+    }
+
+    fn methods(&self) -> Tokens {
+        let (of, partial, listed) = (&self.input.ident, self.partial, self.listed);
+        let (idents, variants) = (self.idents(), self.variants());
+        let resolve = self.resolve();
+        let full = self.full();
+        let checks = self.settings.iter().map(|f| {
+            let (ident, check) = (f.ident(), f.check_call());
+            quote!(if let ::core::option::Option::Some(value) = &self.#ident { #check })
+        });
+        quote! {
+            impl #partial {
+                /// Settings by the names under which they are stored.
+                pub const SETTINGS: &'static [::gnarl_graph::settings::Setting] =
+                    <#of as ::gnarl_graph::settings::Settings>::SETTINGS;
+
+                /// Returns the settings that were given.
+                pub fn set(&self) -> ::std::vec::Vec<#listed> {
+                    let mut found = ::std::vec::Vec::new();
+                    #(if self.#idents.is_some() { found.push(#listed::#variants); })*
+                    found
+                }
+
+                /// Fills unset settings from other values.
+                #[must_use]
+                pub fn or(self, other: Self) -> Self {
+                    Self { #(#idents: self.#idents.or(other.#idents)),* }
+                }
+
+                /// Keeps the settings that pass, and unsets the others.
+                #[must_use]
+                pub fn only(self, keeps: impl Fn(#listed) -> bool) -> Self {
+                    Self { #(#idents: self.#idents.filter(|_| keeps(#listed::#variants))),* }
+                }
+
+                #resolve
+
+                /// Fails for a value outside its range, naming the option.
+                pub fn check(&self) -> ::gnarl_graph::Result<()> {
+                    #(#checks)*
+                    ::core::result::Result::Ok(())
+                }
+            }
+
+            impl ::core::convert::From<&#of> for #partial {
+                fn from(from: &#of) -> Self {
+                    Self { #(#full),* }
+                }
             }
         }
-    });
-    let rest = fields
-        .iter()
-        .any(|f| f.skip)
-        .then(|| quote!(..usual.clone()));
-    let variants: Vec<_> = names
-        .iter()
-        .map(|name| format_ident!("{}", camel(name)))
-        .collect();
-    let about: Vec<&String> = settings.iter().map(|f| &f.about).collect();
-    let what = format!("{} setting", of.to_string().to_lowercase());
-    let listed_doc = format!("The settings of [`{of}`] by name.");
-    Ok(quote! {
-        ::gnarl_graph::named! {
-            #[doc = #listed_doc]
-            #vis enum #listed as #what {
-                #(#[doc = #about] #variants = #names),*
+    }
+
+    /// Generates the method that fills unset settings from defaults.
+    fn resolve(&self) -> Tokens {
+        let of = &self.input.ident;
+        let resolved = self.settings.iter().map(|f| {
+            let ident = f.ident();
+            if f.option().is_some() {
+                quote!(#ident: self.#ident.or(defaults.#ident))
+            } else {
+                quote!(#ident: self.#ident.unwrap_or(defaults.#ident))
             }
-        }
-
-        #[doc = #doc]
-        #[derive(Debug, Clone, Copy, PartialEq, Default, ::serde::Serialize, ::serde::Deserialize)]
-        #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-        #vis struct #partial { #(#members),* }
-
-        impl #partial {
-            /// Settings by the names under which they are stored.
-            pub const SETTINGS: &'static [::gnarl_graph::names::Setting] =
-                <#of as ::gnarl_graph::names::Settings>::SETTINGS;
-
-            /// Returns the settings that were given.
-            pub fn set(&self) -> ::std::vec::Vec<#listed> {
-                let mut found = ::std::vec::Vec::new();
-                #(if self.#idents.is_some() { found.push(#listed::#variants); })*
-                found
-            }
-
-            /// Fills unset settings from other values.
+        });
+        let rest = self.has_skipped.then(|| quote!(..defaults.clone()));
+        quote! {
+            /// Fills all unset settings from `defaults`.
             #[must_use]
-            pub fn or(self, other: Self) -> Self {
-                Self { #(#idents: self.#idents.or(other.#idents)),* }
-            }
-
-            /// Keeps the settings that pass, and unsets the others.
-            #[must_use]
-            pub fn only(self, keeps: impl Fn(#listed) -> bool) -> Self {
-                Self { #(#idents: self.#idents.filter(|_| keeps(#listed::#variants))),* }
-            }
-
-            /// Fills all unset settings from `usual`.
-            #[must_use]
-            pub fn resolve(self, usual: &#of) -> #of {
+            pub fn resolve(self, defaults: &#of) -> #of {
                 #of { #(#resolved,)* #rest }
             }
-
-            /// Fails for a value outside its range, naming the option.
-            pub fn check(&self) -> ::gnarl_graph::Result<()> {
-                #(#checks)*
-                ::core::result::Result::Ok(())
-            }
         }
+    }
 
-        impl ::core::convert::From<&#of> for #partial {
-            fn from(from: &#of) -> Self {
-                Self { #(#full),* }
+    /// Generates the fields of the struct in which every setting is given.
+    fn full(&self) -> impl Iterator<Item = Tokens> {
+        self.settings.iter().map(|f| {
+            let ident = f.ident();
+            if f.option().is_some() {
+                quote!(#ident: from.#ident)
+            } else {
+                quote!(#ident: ::core::option::Option::Some(from.#ident))
             }
-        }
-    })
+        })
+    }
 }
 
 /// Converts `input-dropout` to `InputDropout`.

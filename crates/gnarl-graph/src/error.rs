@@ -33,6 +33,26 @@ pub enum Error {
         got: String,
     },
 
+    /// A combination or an input that a method does not support.
+    #[error("{setting}: {what}")]
+    Unsupported {
+        /// The setting or method, by its command-line option without the hyphens.
+        setting: String,
+        /// The reason, and supported alternatives.
+        what: String,
+    },
+
+    /// Labels, features, a split or another input that an operation needs and does not find.
+    #[error("{op}: {what}{}{remedy}", if remedy.is_empty() { "" } else { "; " })]
+    Missing {
+        /// Operation or setting that needs it, e.g. `"attack"`.
+        op: Cow<'static, str>,
+        /// The missing input, e.g. `"the graph has no labels"`.
+        what: String,
+        /// The remedy; empty if there is none to name.
+        remedy: String,
+    },
+
     /// A data file whose content does not match its format.
     #[error("{}: {place}: {what}", file.display())]
     Data {
@@ -170,6 +190,18 @@ impl Error {
         }
     }
 
+    /// Renames the setting or operation that the error is about. [`Error::OutOfRange`] keeps its
+    /// setting, which is an option already.
+    #[must_use]
+    pub fn rename_setting(self, rename: impl FnOnce(&str) -> String) -> Self {
+        match self {
+            Error::Argument { op, what } => Error::argument(rename(&op), what),
+            Error::Unsupported { setting, what } => Error::unsupported(rename(&setting), what),
+            Error::Missing { op, what, remedy } => Error::missing(rename(&op), what, remedy),
+            other => other,
+        }
+    }
+
     /// Returns true if the request itself was refused: an argument, a file or a combination that
     /// cannot be used. False for errors of a computation that had begun.
     pub fn is_refusal(&self) -> bool {
@@ -183,11 +215,32 @@ impl Error {
         )
     }
 
-    /// An [`Error::Argument`] about a setting by its name.
+    /// Makes an [`Error::Argument`] about a setting by its name.
     pub fn setting(name: &str, what: impl Into<String>) -> Self {
         Error::Argument {
             op: name.to_string().into(),
             what: what.into(),
+        }
+    }
+
+    /// Makes an [`Error::Unsupported`].
+    pub fn unsupported(setting: impl Into<String>, what: impl Into<String>) -> Self {
+        Error::Unsupported {
+            setting: setting.into(),
+            what: what.into(),
+        }
+    }
+
+    /// Makes an [`Error::Missing`]; an empty `remedy` is not shown.
+    pub fn missing(
+        op: impl Into<Cow<'static, str>>,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Error::Missing {
+            op: op.into(),
+            what: what.into(),
+            remedy: remedy.into(),
         }
     }
 
@@ -266,6 +319,22 @@ mod tests {
             Error::unknown("dataset", "zzz", known).to_string(),
             "unknown dataset 'zzz'; known: cora, citeseer, pubmed"
         );
+    }
+
+    #[test]
+    fn refusals_and_missing_inputs_are_shown_on_one_line() {
+        let e = Error::unsupported("depth", "h2gcn has no exits");
+        assert_eq!(e.to_string(), "depth: h2gcn has no exits");
+        assert!(e.is_refusal());
+        let e = Error::missing("attack", "the graph has no features", "attack its edges");
+        assert_eq!(
+            e.to_string(),
+            "attack: the graph has no features; attack its edges"
+        );
+        let e = e.rename_setting(|op| format!("--{op}"));
+        assert!(matches!(&e, Error::Missing { op, .. } if op == "--attack"));
+        let bare = Error::missing("split", "the graph has no labels", "");
+        assert_eq!(bare.to_string(), "split: the graph has no labels");
     }
 
     #[test]

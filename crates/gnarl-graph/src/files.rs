@@ -15,9 +15,9 @@ use crate::error::{Error, Result};
 /// ```
 /// let dir = tempfile::tempdir().unwrap();
 /// let file = dir.path().join("answer.txt");
-/// crate::files::write_atomically(&file, "42")?;
+/// gnarl_graph::files::write_atomically(&file, "42")?;
 /// assert_eq!(std::fs::read_to_string(&file).unwrap(), "42");
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn write_atomically(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     let fail = |e: std::io::Error| Error::io(path, e);
@@ -246,7 +246,7 @@ mod tests {
     /// Many writes at once, with a file in the way that was once the temporary name: each file is
     /// complete, and there is nothing else.
     #[test]
-    fn parallel_writes_do_not_meet() {
+    fn parallel_writes_do_not_mix() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a.csv.part"), "not ours").unwrap();
         let file = dir.path().join("a.csv");

@@ -49,13 +49,13 @@ pub struct Rows {
 /// and named splits.
 ///
 /// ```
-/// use crate::Graph;
+/// use gnarl_graph::Graph;
 /// // A triangle with a tail; (1, 0) repeats (0, 1) and (2, 2) is a self-loop.
 /// let (g, report) = Graph::from_edges(5, [(0, 1), (1, 0), (1, 2), (2, 0), (2, 2), (2, 3)])?;
 /// assert_eq!((g.num_nodes(), g.num_edges(), g.num_arcs()), (5, 4, 8));
 /// assert_eq!(g.neighbours(2), [0, 1, 3]);
 /// assert_eq!((report.duplicates, report.self_loops), (1, 1));
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Graph {
@@ -95,22 +95,23 @@ impl Graph {
     /// order, or for an error.
     ///
     /// ```
-    /// let path = crate::Graph::from_rows_as_they_are(vec![0, 1, 3, 4], vec![1, 0, 2, 1], None).unwrap();
+    /// let path = gnarl_graph::Graph::from_rows_as_they_are(vec![0, 1, 3, 4], vec![1, 0, 2, 1], None).unwrap();
     /// assert_eq!(path.edges().collect::<Vec<_>>(), [(0, 1), (1, 2)]);
-    /// assert!(crate::Graph::from_rows_as_they_are(vec![0, 1, 1], vec![1], None).is_err(), "one direction alone");
+    /// assert!(gnarl_graph::Graph::from_rows_as_they_are(vec![0, 1, 1], vec![1], None).is_err(), "one direction alone");
     /// ```
     pub fn from_rows_as_they_are(
         offsets: Vec<u64>,
         targets: Vec<u32>,
         weights: Option<Vec<f64>>,
     ) -> std::result::Result<Self, Rows> {
-        match is_simple(&offsets, &targets, weights.as_deref()) {
-            true => Ok(Self::from_rows(offsets, targets, weights)),
-            false => Err(Rows {
+        if is_simple(&offsets, &targets, weights.as_deref()) {
+            Ok(Self::from_rows(offsets, targets, weights))
+        } else {
+            Err(Rows {
                 offsets,
                 targets,
                 weights,
-            }),
+            })
         }
     }
 
@@ -343,11 +344,11 @@ impl Graph {
     /// Names each node; the names must differ.
     ///
     /// ```
-    /// let path = crate::Graph::from_edges(3, [(0, 1), (1, 2)])?.0;
+    /// let path = gnarl_graph::Graph::from_edges(3, [(0, 1), (1, 2)])?.0;
     /// assert_eq!(path.node_name(2), "2");
     /// let path = path.with_node_names(["ada", "bob", "cyd"].map(String::from).to_vec())?;
     /// assert_eq!(path.subgraph(&[2, 0])?.node_name(0), "cyd");
-    /// # Ok::<(), crate::Error>(())
+    /// # Ok::<(), gnarl_graph::Error>(())
     /// ```
     pub fn with_node_names(mut self, names: Vec<String>) -> Result<Self> {
         self.check_rows("names", names.len())?;

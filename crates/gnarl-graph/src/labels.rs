@@ -34,7 +34,7 @@ impl Labels {
     /// original values as names.
     ///
     /// ```
-    /// let labels = crate::Labels::from_values([2, 0, 2].map(Some));
+    /// let labels = gnarl_graph::Labels::from_values([2, 0, 2].map(Some));
     /// assert_eq!(labels.get(0), Some(1));
     /// assert_eq!(labels.name(1), "2");
     /// ```

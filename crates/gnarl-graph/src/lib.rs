@@ -14,7 +14,7 @@
 //! | [`sample`] | sampled neighbourhoods |
 //! | [`distance`] | distances between graphs, with and without known alignment; transport and barycentres |
 //! | [`metrics`] | accuracy, AMI, ARI, modularity, success rate, histograms |
-//! | [`names`] | lists of choices and their settings, with parsing, help and errors |
+//! | [`settings`] | settings and lists of choices: parsing, help, files and errors |
 //! | [`sets`] | small sets over an enum: requirements, properties |
 //! | [`random`] | random streams: one seed, a stream per purpose |
 //! | [`files`] | atomic file writes |
@@ -22,7 +22,7 @@
 //! | [`limits`] | limits on memory, time and counts |
 //!
 //! A module uses the modules before it in this order, never later ones: error, random, limits,
-//! sets, names, files, stored and matrix; then features, labels, split, components, graph and graph
+//! sets, settings, files, stored and matrix; then features, labels, split, components, graph and graph
 //! set; then properties, centrality, operator, sample, metrics, distance and generate; then
 //! spectrum, dataset and community.
 //!
@@ -49,12 +49,12 @@ pub mod labels;
 pub mod limits;
 pub mod matrix;
 pub mod metrics;
-pub mod names;
 pub mod operator;
 pub mod properties;
 pub mod random;
 pub mod sample;
 pub mod sets;
+pub mod settings;
 pub mod spectrum;
 pub mod split;
 pub mod stored;
@@ -66,3 +66,8 @@ pub use graph_set::GraphSet;
 pub use labels::Labels;
 pub use matrix::{CsrMatrix, DenseMatrix};
 pub use split::Split;
+
+/// Compiles the example of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -80,18 +80,17 @@ impl Demand {
 
     /// Fails if the demand exceeds `most` bytes of memory, regardless of the memory available.
     pub fn check_within(&self, most: u64, remedy: &str) -> Result<()> {
-        match self.bytes <= most as f64 {
-            true => Ok(()),
-            false => {
-                let (needed, most) = (bytes(self.bytes), bytes(most as f64));
-                Err(Error::argument(
-                    "memory",
-                    format!(
-                        "{} needs about {needed}, more than {most}; {remedy}",
-                        self.what
-                    ),
-                ))
-            }
+        if self.bytes <= most as f64 {
+            Ok(())
+        } else {
+            let (needed, most) = (bytes(self.bytes), bytes(most as f64));
+            Err(Error::argument(
+                "memory",
+                format!(
+                    "{} needs about {needed}, more than {most}; {remedy}",
+                    self.what
+                ),
+            ))
         }
     }
 
@@ -110,21 +109,23 @@ impl Demand {
             );
         }
         let seconds = self.operations / (SPEED * threads.max(1) as f64);
-        match seconds <= LONGEST_SECONDS {
-            true => Ok(()),
-            false => refuse("time", format!("takes at least {}", duration(seconds))),
+        if seconds <= LONGEST_SECONDS {
+            Ok(())
+        } else {
+            refuse("time", format!("takes at least {}", duration(seconds)))
         }
     }
 }
 
 /// Fails for a count beyond `most`, by the name of its setting.
 pub fn check_count(name: &str, count: u64, most: u64) -> Result<()> {
-    match count <= most {
-        true => Ok(()),
-        false => Err(Error::setting(
+    if count <= most {
+        Ok(())
+    } else {
+        Err(Error::setting(
             name,
             format!("{count} is beyond {most}, the most that is taken; take fewer"),
-        )),
+        ))
     }
 }
 
@@ -218,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_refused_with_the_estimate() {
+    fn memory_above_the_limit_is_refused_with_the_estimate() {
         let demand = Demand::new("gcn on karate")
             .and_bytes(3e9)
             .and_operations(1e9);
@@ -260,7 +261,7 @@ mod tests {
 
     /// At 10^10 a second, 10^18 operations are 10^8 s, 1157 days: on forty cores 29.
     #[test]
-    fn what_takes_more_than_a_month_is_refused() {
+    fn work_of_more_than_a_month_is_refused() {
         let demand = Demand::new("gcn on karate").and_operations(1e18);
         let e = demand
             .check_with(None, 1, "take fewer epochs")

@@ -22,11 +22,11 @@ impl<T: Copy> CsrMatrix<T> {
     /// error.
     ///
     /// ```
-    /// use crate::CsrMatrix;
+    /// use gnarl_graph::CsrMatrix;
     /// let m = CsrMatrix::new(3, vec![0, 2, 2], vec![2, 0], vec![5.0, 1.0])?;
     /// assert_eq!(m.row(0), (&[0, 2][..], &[1.0, 5.0][..]));
     /// assert_eq!(m.row(1).0.len(), 0);
-    /// # Ok::<(), crate::Error>(())
+    /// # Ok::<(), gnarl_graph::Error>(())
     /// ```
     pub fn new(
         num_cols: usize,

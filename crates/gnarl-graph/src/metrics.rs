@@ -87,7 +87,7 @@ fn label_of(op: &'static str, labels: &Labels, num_predictions: usize, item: u32
     check_item(op, labels, num_predictions, item)?;
     labels
         .get(item)
-        .ok_or_else(|| Error::argument(op, format!("item {item} has no label")))
+        .ok_or_else(|| Error::missing(op, format!("item {item} has no label"), ""))
 }
 
 fn check_item(op: &'static str, labels: &Labels, num_predictions: usize, item: u32) -> Result<()> {
@@ -118,10 +118,10 @@ fn check_lengths(op: &'static str, a: &str, len_a: usize, b: &str, len_b: usize)
 /// Two clusterings without information (one cluster each, or empty) have score 1.
 ///
 /// ```
-/// use crate::metrics::adjusted_mutual_information;
+/// use gnarl_graph::metrics::adjusted_mutual_information;
 /// assert_eq!(adjusted_mutual_information(&[0, 0, 1, 1], &[7, 7, 3, 3])?, 1.0);
 /// assert_eq!(adjusted_mutual_information(&[0, 0, 0, 0], &[0, 1, 2, 3])?, 0.0);
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn adjusted_mutual_information(a: &[u32], b: &[u32]) -> Result<f64> {
     let table = Contingency::new("adjusted_mutual_information", a, b)?;
@@ -336,7 +336,7 @@ pub fn modularity(graph: &Graph, communities: &[u32], resolution: f64) -> Result
         ));
     }
     if let Some(w) = graph.weights().and_then(|w| w.iter().find(|w| **w < 0.0)) {
-        return Err(Error::argument(
+        return Err(Error::unsupported(
             OP,
             format!("weight {w} is negative, at least 0 is needed"),
         ));
@@ -344,7 +344,7 @@ pub fn modularity(graph: &Graph, communities: &[u32], resolution: f64) -> Result
     let degree = degrees(graph);
     let total: f64 = degree.iter().sum();
     if total == 0.0 {
-        return Err(Error::argument(
+        return Err(Error::unsupported(
             OP,
             "a graph without edges has no modularity",
         ));
@@ -620,7 +620,7 @@ mod tests {
     }
 
     #[test]
-    fn clusterings_that_tell_nothing() {
+    fn trivial_clusterings() {
         for score in [
             adjusted_mutual_information,
             adjusted_rand_index,

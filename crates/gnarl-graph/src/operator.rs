@@ -51,11 +51,11 @@ impl ClassicalOperator {
     /// sums; a normalised operator fails for negative degrees.
     ///
     /// ```
-    /// use crate::{operator::ClassicalOperator, Graph};
+    /// use gnarl_graph::{operator::ClassicalOperator, Graph};
     /// let g = Graph::from_edges(3, [(0, 1), (1, 2)])?.0;
     /// let h = ClassicalOperator::MeanAggregation.matrix(&g)?;
     /// assert_eq!(h.row(1), (&[0, 2][..], &[0.5, 0.5][..]));
-    /// # Ok::<(), crate::Error>(())
+    /// # Ok::<(), gnarl_graph::Error>(())
     /// ```
     pub fn matrix(self, graph: &Graph) -> Result<CsrMatrix<f64>> {
         let Factors {
@@ -91,7 +91,7 @@ impl ClassicalOperator {
                     "node {u} has degree {}, {self} needs degrees of at least 0",
                     degree[u]
                 );
-                return Err(Error::argument("operator", what));
+                return Err(Error::unsupported("operator", what));
             }
             // A node of degree zero has no arcs to scale, or only arcs of weight zero: any finite
             // value is fine.
@@ -260,7 +260,7 @@ pub fn powers(graph: &Graph, v: &[f64], exponent: f64) -> Result<Vec<f64>> {
         .enumerate()
         .map(|(u, &value)| {
             if value.is_nan() || value < 0.0 {
-                return Err(Error::argument(
+                return Err(Error::unsupported(
                     OP,
                     format!("node {u} has centrality {value}, at least 0 is needed"),
                 ));

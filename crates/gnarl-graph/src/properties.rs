@@ -261,10 +261,10 @@ pub enum DirichletEnergy {
 /// along the edges. O(m · columns), rows in parallel.
 ///
 /// ```
-/// use crate::{generate::path, properties::{dirichlet_energy, DirichletEnergy}, DenseMatrix};
+/// use gnarl_graph::{generate::path, properties::{dirichlet_energy, DirichletEnergy}, DenseMatrix};
 /// let x = DenseMatrix::new(3, 1, vec![1.0, 2.0, 4.0])?;
 /// assert_eq!(dirichlet_energy(&path(3)?, &x, DirichletEnergy::Unnormalised)?, 1.0 + 4.0);
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn dirichlet_energy(graph: &Graph, x: &DenseMatrix<f64>, kind: DirichletEnergy) -> Result<f64> {
     const OP: &str = "dirichlet_energy";
@@ -322,7 +322,7 @@ pub fn dirichlet_energy(graph: &Graph, x: &DenseMatrix<f64>, kind: DirichletEner
 pub fn stationary_distribution(graph: &Graph) -> Result<Vec<f64>> {
     const OP: &str = "stationary_distribution";
     if let Some(w) = graph.weights().and_then(|w| w.iter().find(|w| **w < 0.0)) {
-        return Err(Error::argument(
+        return Err(Error::unsupported(
             OP,
             format!("weight {w} is negative, a random walk needs weights of at least 0"),
         ));
@@ -330,7 +330,7 @@ pub fn stationary_distribution(graph: &Graph) -> Result<Vec<f64>> {
     let degree = degrees(graph);
     let total: f64 = degree.iter().sum();
     if total == 0.0 {
-        return Err(Error::argument(OP, "the graph has no edges to walk on"));
+        return Err(Error::unsupported(OP, "the graph has no edges to walk on"));
     }
     Ok(degree.iter().map(|d| d / total).collect())
 }

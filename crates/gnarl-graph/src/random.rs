@@ -12,7 +12,7 @@ pub type Rng = rand_xoshiro::Xoshiro256PlusPlus;
 /// Returns the generator for one purpose and index.
 ///
 /// ```
-/// use crate::random::stream;
+/// use gnarl_graph::random::stream;
 /// use rand::RngExt;
 /// let draw = |seed, purpose, index| stream(seed, purpose, index).random::<u64>();
 /// assert_eq!(draw(1, "split", 0), draw(1, "split", 0));

@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::names::{Kind, Value};
 use crate::random::mix;
+use crate::settings::{Kind, Value};
 
 /// Largest number of hops of a fan-out.
 const MAX_ROUNDS: usize = 16;
@@ -263,12 +263,11 @@ impl Sampler {
                             .weights
                             .push((self.graph.arc_weight(arc) * scale) as f32);
                     };
-                    match count == there {
-                        true => (0..there).for_each(&mut take),
-                        false => {
-                            distinct(there, count, mix(key ^ mix(u64::from(u))), &mut drawn);
-                            drawn.iter().for_each(|&i| take(i as usize));
-                        }
+                    if count == there {
+                        (0..there).for_each(&mut take)
+                    } else {
+                        distinct(there, count, mix(key ^ mix(u64::from(u))), &mut drawn);
+                        drawn.iter().for_each(|&i| take(i as usize));
                     }
                     round.offsets.push(round.senders.len());
                 }
@@ -311,9 +310,10 @@ fn distinct(end: usize, count: usize, key: u64, out: &mut Vec<u32>) {
             >> 64;
         let draw = draw as u32;
         let at = out.partition_point(|&x| x < draw);
-        match out.get(at) == Some(&draw) {
-            true => out.push(last as u32),
-            false => out.insert(at, draw),
+        if out.get(at) == Some(&draw) {
+            out.push(last as u32)
+        } else {
+            out.insert(at, draw)
         }
     }
 }

@@ -2,9 +2,9 @@
 //! properties.
 //!
 //! ```
-//! use crate::sets::Set;
+//! use gnarl_graph::sets::Set;
 //!
-//! crate::named! {
+//! gnarl_graph::named! {
 //!     /// A property of an attack.
 //!     pub enum Property as "property" {
 //!         /// Changes are chosen one after the other.

@@ -157,13 +157,14 @@ impl Split {
             taken[class as usize] += 1;
             taken[class as usize] <= of_classes[class as usize]
         });
-        let name = match of_classes.iter().all(|count| *count == of_classes[0]) {
-            true => of_classes.first().map_or(String::new(), usize::to_string),
-            false => of_classes
+        let name = if of_classes.iter().all(|count| *count == of_classes[0]) {
+            of_classes.first().map_or(String::new(), usize::to_string)
+        } else {
+            of_classes
                 .iter()
                 .map(usize::to_string)
                 .collect::<Vec<_>>()
-                .join("+"),
+                .join("+")
         };
         Self::new(
             format!("{}-{name}-per-class", self.name),

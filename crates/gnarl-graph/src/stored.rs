@@ -185,13 +185,13 @@ impl<T> Deref for Stored<T> {
     fn deref(&self) -> &[T] {
         match &self.inner {
             Inner::Owned(numbers) => numbers,
-            // SAFETY: `map` checked the bounds and the alignment (a map starts at a page), and made
-            // it for numbers that any bytes are one of.
             Inner::Mapped {
                 map, start, count, ..
-            } => unsafe {
-                std::slice::from_raw_parts(map.as_ptr().add(*start).cast::<T>(), *count)
-            },
+            } => {
+                // SAFETY: `map` checked the bounds and the alignment (a map starts at a page), and
+                // made it for numbers that any bytes are one of.
+                unsafe { std::slice::from_raw_parts(map.as_ptr().add(*start).cast::<T>(), *count) }
+            }
         }
     }
 }
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_the_file_is_refused() {
+    fn invalid_ranges_of_a_file_are_refused() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&[0; 16]).unwrap();
         let open = File::open(file.path()).unwrap();

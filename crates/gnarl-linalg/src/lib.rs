@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_add_nothing_are_left_out() {
+    fn dependent_columns_are_left_out() {
         // The third column is the first plus twice the second; the fourth is zero.
         let (a, b) = ([1.0, 2.0, 0.0, -1.0], [0.0, 1.0, 1.0, 3.0]);
         let sum: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a + 2.0 * b).collect();
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_spans_nothing_and_what_is_not_finite_is_refused() {
+    fn bases_of_zero_and_nonfinite_matrices() {
         assert_eq!(orthonormal_basis(3, 2, &[0.0; 6], 1e-9).unwrap(), [0.0; 0]);
         assert_eq!(orthonormal_basis(0, 2, &[], 1e-9).unwrap(), [0.0; 0]);
         assert_eq!(
@@ -346,3 +346,8 @@ mod tests {
         );
     }
 }
+
+/// Compiles the example of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -88,8 +88,10 @@ pub enum Scaler {
 pub struct Column {
     /// Mean subtracted from every entry; zero for a column that keeps its zeros.
     pub mean: f64,
-    /// Standard deviation that divides every entry; one for an unscaled column.
-    pub deviation: f64,
+    /// Standard deviation that divides every entry; one for an unscaled column. Stored as
+    /// `deviation`.
+    #[serde(rename = "deviation")]
+    pub standard_deviation: f64,
 }
 
 impl Scaler {
@@ -109,7 +111,7 @@ impl Scaler {
             }
             FeatureScaling::Auto => Err(Error::setting(
                 "features",
-                "auto must be settled before anything is scaled",
+                "auto must be resolved before features are scaled",
             )),
         }
     }
@@ -119,9 +121,9 @@ impl Scaler {
         match self {
             Scaler::AsLoaded => true,
             Scaler::RowNormalised => false,
-            Scaler::Standardised(columns) => {
-                columns.iter().all(|c| c.mean == 0.0 && c.deviation == 1.0)
-            }
+            Scaler::Standardised(columns) => columns
+                .iter()
+                .all(|c| c.mean == 0.0 && c.standard_deviation == 1.0),
         }
     }
 
@@ -139,13 +141,16 @@ impl Scaler {
         let Scaler::Standardised(columns) = self else {
             return Ok(());
         };
-        let fits = |c: &Column| c.mean.is_finite() && c.deviation.is_finite() && c.deviation > 0.0;
-        match columns.len() == num_columns && columns.iter().all(fits) {
-            true => Ok(()),
-            false => Err(Error::setting(
+        let fits = |c: &Column| {
+            c.mean.is_finite() && c.standard_deviation.is_finite() && c.standard_deviation > 0.0
+        };
+        if columns.len() == num_columns && columns.iter().all(fits) {
+            Ok(())
+        } else {
+            Err(Error::setting(
                 "features",
-                "the stored means and deviations do not fit the columns",
-            )),
+                "the stored means and standard deviations do not fit the columns",
+            ))
         }
     }
 
@@ -202,7 +207,7 @@ fn row_normalised(features: &Features) -> Features {
 /// Sparse features stay sparse if no column loses its zeros.
 fn standardised(features: &Features, columns: &[Column]) -> Features {
     let scale = |v: f32, c: usize| match columns.get(c) {
-        Some(column) => ((f64::from(v) - column.mean) / column.deviation) as f32,
+        Some(column) => ((f64::from(v) - column.mean) / column.standard_deviation) as f32,
         None => v,
     };
     if let (Features::Sparse(m), true) = (features, columns.iter().all(|c| c.mean == 0.0)) {
@@ -291,18 +296,21 @@ impl ColumnSums {
     fn column(&self) -> Column {
         const STAYS: Column = Column {
             mean: 0.0,
-            deviation: 1.0,
+            standard_deviation: 1.0,
         };
         let rows = self.rows.max(1) as f64;
         let mean = self.sum / rows;
-        let deviation = (self.squares / rows - mean * mean).max(0.0).sqrt();
+        let standard_deviation = (self.squares / rows - mean * mean).max(0.0).sqrt();
         // A variation below the precision of a float counts as constant.
-        if !self.has_others || deviation <= 1e-6 * mean.abs() || !deviation.is_finite() {
+        if !self.has_others
+            || standard_deviation <= 1e-6 * mean.abs()
+            || !standard_deviation.is_finite()
+        {
             return STAYS;
         }
         Column {
             mean: if self.is_continuous() { mean } else { 0.0 },
-            deviation,
+            standard_deviation,
         }
     }
 }
@@ -376,19 +384,19 @@ mod tests {
             columns[0],
             Column {
                 mean: 0.0,
-                deviation: 1.0
+                standard_deviation: 1.0
             },
             "zeros and ones stay"
         );
         assert!(
             (columns[1].mean - 12.0).abs() < 1e-12
-                && (columns[1].deviation - (8f64 / 3.0).sqrt()).abs() < 1e-12
+                && (columns[1].standard_deviation - (8f64 / 3.0).sqrt()).abs() < 1e-12
         );
         assert_eq!(
             columns[2],
             Column {
                 mean: 0.0,
-                deviation: 1.0
+                standard_deviation: 1.0
             },
             "a constant has no deviation"
         );
@@ -406,7 +414,7 @@ mod tests {
             Scaler::fit(FeatureScaling::Auto, [&train].into_iter())
                 .unwrap_err()
                 .to_string()
-                .contains("settled")
+                .contains("resolved")
         );
     }
 

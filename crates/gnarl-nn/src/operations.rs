@@ -1,6 +1,6 @@
-//! The list of this crate's own operations, beside those of [`gnarl_tensor`]. An operation that is
-//! not in a list does not compile, and one that is in it is tested: its gradients of first and
-//! second order are compared with differences, on examples that it brings.
+//! The list of this crate's own operations, in addition to the list of [`gnarl_tensor`]. An
+//! operation that is not in a list does not compile. An operation in the list is tested: its
+//! gradients of first and second order are compared with differences, on examples that it brings.
 
 use crate::operator::NodeFactors;
 use crate::weights::Bjorck;

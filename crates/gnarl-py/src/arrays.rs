@@ -3,7 +3,9 @@
 use gnarl_graph::{CsrMatrix, DenseMatrix};
 use numpy::ndarray::{ArrayView1, ArrayView2};
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
+use pyo3::PyClass;
 use pyo3::prelude::*;
+use pyo3::pyclass::boolean_struct::True;
 
 use crate::errors::wrong;
 
@@ -181,29 +183,45 @@ pub fn sparse(
     made.map_err(|e| wrong(format!("{what}: {e}")))
 }
 
-/// Returns a read-only array on immutable memory owned by another object.
-pub fn shared<'py, T: Element>(
-    owner: &Bound<'py, PyAny>,
-    data: &[T],
-) -> PyResult<Bound<'py, PyArray1<T>>> {
-    // SAFETY: callers pass in memory of `owner`, a frozen class whose parts are behind `Arc`s that
-    // live as long as it does, and the array keeps `owner` alive.
-    let array = unsafe { PyArray1::borrow_from_array(&ArrayView1::from(data), owner.clone()) };
+/// Returns a read-only array over memory of an immutable object.
+///
+/// `data` works for every lifetime of a reference to the object. Therefore its values stay where
+/// they are, unchanged, as long as the object lives.
+pub fn shared<'py, P, T>(
+    owner: &Bound<'py, P>,
+    data: impl for<'a> FnOnce(&'a P) -> &'a [T],
+) -> PyResult<Bound<'py, PyArray1<T>>>
+where
+    P: PyClass<Frozen = True> + Sync,
+    T: Element,
+{
+    let view = ArrayView1::from(data(owner.get()));
+    // SAFETY: the values live as long as `owner`, by the type of `data`, and the array keeps
+    // `owner` alive.
+    let array = unsafe { PyArray1::borrow_from_array(&view, owner.as_any().clone()) };
     array.call_method1("setflags", (false,))?;
     Ok(array)
 }
 
-/// Returns a read-only matrix on immutable memory owned by another object.
-pub fn shared_matrix<'py, T: Element + Copy + Default>(
-    owner: &Bound<'py, PyAny>,
-    matrix: &DenseMatrix<T>,
-) -> PyResult<Bound<'py, PyArray2<T>>> {
+/// Returns a read-only matrix over memory of an immutable object, if it has one; see [`shared`].
+pub fn shared_matrix<'py, P, T>(
+    owner: &Bound<'py, P>,
+    data: impl for<'a> FnOnce(&'a P) -> Option<&'a DenseMatrix<T>>,
+) -> PyResult<Option<Bound<'py, PyArray2<T>>>>
+where
+    P: PyClass<Frozen = True> + Sync,
+    T: Element + Copy + Default,
+{
+    let Some(matrix) = data(owner.get()) else {
+        return Ok(None);
+    };
     let view = ArrayView2::from_shape((matrix.num_rows(), matrix.num_cols()), matrix.data());
     let view = view.map_err(|e| wrong(e.to_string()))?;
-    // SAFETY: as in `shared`.
-    let array = unsafe { PyArray2::borrow_from_array(&view, owner.clone()) };
+    // SAFETY: the values live as long as `owner`, by the type of `data`, and the array keeps
+    // `owner` alive.
+    let array = unsafe { PyArray2::borrow_from_array(&view, owner.as_any().clone()) };
     array.call_method1("setflags", (false,))?;
-    Ok(array)
+    Ok(Some(array))
 }
 
 /// Moves a matrix to Python.

@@ -9,7 +9,7 @@ use gnarl::study::certify::{
 };
 use gnarl_data::Content;
 use gnarl_graph::Error as GraphError;
-use gnarl_graph::names::Given;
+use gnarl_graph::settings::SettingText;
 use gnarl_robust::robustness::SampleCallbacks;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -58,7 +58,7 @@ pub fn certify<'py>(
     model: &Bound<'py, PyAny>,
     on: &Bound<'py, PyAny>,
     method: &str,
-    settings: Vec<Given>,
+    settings: Vec<SettingText>,
     target: Option<&str>,
     items: Option<&Bound<'py, PyAny>>,
     seed: u64,

@@ -3,7 +3,7 @@
 use gnarl_data::registry::{self, Entry};
 use gnarl_data::{Content, Dataset};
 use gnarl_data::{Sources, data_dir, load};
-use gnarl_graph::{BuildReport, Features, Graph, GraphSet, Labels, Split};
+use gnarl_graph::{BuildReport, CsrMatrix, DenseMatrix, Features, Graph, GraphSet, Labels, Split};
 use numpy::{PyArray1, PyArray2};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -37,6 +37,20 @@ impl PyGraph {
             entry: None,
             scaled: false,
             report: BuildReport::default(),
+        }
+    }
+
+    fn dense_features(&self) -> Option<&DenseMatrix<f32>> {
+        match self.graph.features() {
+            Some(Features::Dense(matrix)) => Some(matrix),
+            _ => None,
+        }
+    }
+
+    fn sparse_features(&self) -> Option<&CsrMatrix<f32>> {
+        match self.graph.features() {
+            Some(Features::Sparse(matrix)) => Some(matrix),
+            _ => None,
         }
     }
 
@@ -311,23 +325,22 @@ impl PyGraph {
     /// Row boundaries: node u owns the entries indptr[u] to indptr[u + 1] of indices.
     #[getter]
     fn indptr<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<u64>>> {
-        shared(slf.as_any(), slf.get().graph.offsets())
+        shared(slf, |own| own.graph.offsets())
     }
 
     /// The neighbours of every node, ascending, one node after the other.
     #[getter]
     fn indices<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        shared(slf.as_any(), slf.get().graph.targets())
+        shared(slf, |own| own.graph.targets())
     }
 
     /// The weight of each entry of indices; None if all edges have weight one.
     #[getter]
     fn weights<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
-        slf.get()
-            .graph
-            .weights()
-            .map(|weights| shared(slf.as_any(), weights))
-            .transpose()
+        if slf.get().graph.weights().is_none() {
+            return Ok(None);
+        }
+        shared(slf, |own| own.graph.weights().unwrap_or_default()).map(Some)
     }
 
     /// Both directions of every edge, int64, shape (2, 2 * num_edges), as in PyTorch Geometric.
@@ -344,10 +357,7 @@ impl PyGraph {
     /// Dense features; None for sparse features and without features.
     #[getter]
     fn _dense_x<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyArray2<f32>>>> {
-        match slf.get().graph.features() {
-            Some(Features::Dense(matrix)) => shared_matrix(slf.as_any(), matrix).map(Some),
-            _ => Ok(None),
-        }
+        shared_matrix(slf, PyGraph::dense_features)
     }
 
     /// Sparse features: row boundaries, columns, values and the number of columns.
@@ -363,15 +373,21 @@ impl PyGraph {
             usize,
         )>,
     > {
-        let Some(Features::Sparse(matrix)) = slf.get().graph.features() else {
+        let Some(matrix) = slf.get().sparse_features() else {
             return Ok(None);
         };
-        let owner = slf.as_any();
+        let num_cols = matrix.num_cols();
         Ok(Some((
-            shared(owner, matrix.offsets())?,
-            shared(owner, matrix.indices())?,
-            shared(owner, matrix.values())?,
-            matrix.num_cols(),
+            shared(slf, |own| {
+                own.sparse_features().map_or(&[], CsrMatrix::offsets)
+            })?,
+            shared(slf, |own| {
+                own.sparse_features().map_or(&[], CsrMatrix::indices)
+            })?,
+            shared(slf, |own| {
+                own.sparse_features().map_or(&[], CsrMatrix::values)
+            })?,
+            num_cols,
         )))
     }
 
@@ -380,8 +396,9 @@ impl PyGraph {
     fn x<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match slf.get().graph.features() {
             None => Ok(None),
-            Some(Features::Dense(matrix)) => {
-                Ok(Some(shared_matrix(slf.as_any(), matrix)?.into_any()))
+            Some(Features::Dense(_)) => {
+                let matrix = shared_matrix(slf, PyGraph::dense_features)?;
+                Ok(matrix.map(Bound::into_any))
             }
             Some(sparse) => Ok(Some(
                 crate::arrays::given(slf.py(), &sparse.to_dense())?.into_any(),

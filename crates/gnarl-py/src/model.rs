@@ -12,7 +12,7 @@ use gnarl::study::certify::Certificate;
 use gnarl::study::predict;
 use gnarl_data::Content;
 use gnarl_data::Task;
-use gnarl_graph::names::{Given, KIND, Kind, Listed, Setting};
+use gnarl_graph::settings::{ChoiceInfo, KIND, Kind, Setting, SettingText};
 use gnarl_graph::{DenseMatrix, Graph};
 use gnarl_nn::features::FeatureScaling;
 use gnarl_nn::networks::Backbone;
@@ -68,8 +68,8 @@ fn section(section: &Section) -> Json {
 }
 
 /// Returns the entries of a list, with their settings.
-fn listed(list: &[Listed]) -> Vec<Json> {
-    let entry = |entry: &Listed| {
+fn listed(list: &[ChoiceInfo]) -> Vec<Json> {
+    let entry = |entry: &ChoiceInfo| {
         let defaults = (entry.defaults)();
         let setting = |own: &Setting| declared(own, defaults.get(own.name));
         let settings: Vec<Json> = entry.settings.iter().map(setting).collect();
@@ -112,7 +112,7 @@ pub struct Words {
     #[pyo3(item)]
     spec: Option<String>,
     #[pyo3(item)]
-    options: Vec<Given>,
+    options: Vec<SettingText>,
     #[pyo3(item)]
     recipe: String,
 }
@@ -268,7 +268,7 @@ impl PyFitted {
                     .predict(content)
                     .map(|found| (found.probabilities, found.exits)),
                 (content, _, _) => fitted
-                    .predict_plainly(content)
+                    .predict_plain(content)
                     .map(|found| (found.probabilities, found.exits)),
             }
         })?;
@@ -310,7 +310,7 @@ impl PyFitted {
         &self,
         py: Python<'_>,
         name: &str,
-        settings: Vec<Given>,
+        settings: Vec<SettingText>,
         on: &Bound<'_, PyAny>,
         n_jobs: Option<usize>,
     ) -> PyResult<Self> {
@@ -489,6 +489,10 @@ fn on_scaled(
     plainly: bool,
 ) -> gnarl_graph::Result<DenseMatrix<f32>> {
     let plain = FittedInference::default();
-    let reading = if plainly { &plain } else { fitted.reading() };
+    let reading = if plainly {
+        &plain
+    } else {
+        fitted.fitted_inference()
+    };
     predict::under(fitted, reading, graph, fitted.seed())
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl::study::predict::{Clean, fit_inference, under, without_inputs};
 use gnarl::study::robustness::measure;
-use gnarl_graph::names::Given;
+use gnarl_graph::settings::SettingText;
 use gnarl_graph::{DenseMatrix, Error as GraphError, Graph};
 use gnarl_robust::attack::{Attack, AttackInput, Property};
 use gnarl_robust::classifier::Classifier;
@@ -185,7 +185,7 @@ impl SharedSubject {
     /// forward pass.
     pub(crate) fn with<T>(&self, f: impl FnOnce(&dyn Classifier) -> T) -> T {
         match self {
-            SharedSubject::Fitted(fitted) => f(&fitted.fitted.bare()),
+            SharedSubject::Fitted(fitted) => f(&fitted.fitted.attack_target()),
             SharedSubject::PythonModel(outside) => f(&**outside),
         }
     }
@@ -195,7 +195,7 @@ impl SharedSubject {
     fn with_answers<T>(&self, f: impl FnOnce(&dyn Classifier) -> T) -> T {
         match self {
             SharedSubject::Fitted(fitted) if !fitted.fitted.model().inference.is_plain() => {
-                f(&fitted.fitted.answering())
+                f(&fitted.fitted.adaptive_target())
             }
             _ => self.with(f),
         }
@@ -245,7 +245,7 @@ impl PyDefended {
         py: Python<'_>,
         model: &Bound<'_, PyAny>,
         name: &str,
-        settings: Vec<Given>,
+        settings: Vec<SettingText>,
         clean: Vec<Bound<'_, PyGraph>>,
         train: Option<&Bound<'_, PyAny>>,
         seed: u64,
@@ -305,7 +305,7 @@ impl PyDefended {
         let (reading, seed) = (self.reading.clone(), self.seed);
         let answer = move |asked: &SharedSubject| match asked {
             SharedSubject::Fitted(fitted) => under(&fitted.fitted, &reading, &graph.graph, seed),
-            SharedSubject::PythonModel(outside) => reading.answer(&**outside, &graph.graph, seed),
+            SharedSubject::PythonModel(outside) => reading.predict(&**outside, &graph.graph, seed),
         };
         given(py, &question(py, self.n_jobs, &stop, asked, answer)?)
     }
@@ -314,7 +314,7 @@ impl PyDefended {
     /// deviation of noise, or the share of added edges; None without such a test.
     #[getter]
     fn trusted(&self) -> Option<f64> {
-        self.reading.trusted()
+        self.reading.tested_limit()
     }
 
     /// Maximum number of evaluations of the model per prediction.
@@ -357,7 +357,7 @@ pub fn attack<'py>(
     py: Python<'py>,
     graph: &Bound<'py, PyGraph>,
     name: &str,
-    settings: Vec<Given>,
+    settings: Vec<SettingText>,
     model: Option<&Bound<'py, PyAny>>,
     targets: Vec<(u32, u32)>,
     training: Vec<(u32, u32)>,
@@ -465,7 +465,7 @@ pub fn purified(
     py: Python<'_>,
     graph: &Bound<'_, PyGraph>,
     name: &str,
-    settings: Vec<Given>,
+    settings: Vec<SettingText>,
 ) -> PyResult<PyGraph> {
     let defense = name
         .parse::<Defense>()
@@ -518,7 +518,7 @@ pub fn robustness<'py>(
     let (asked, on) = subject.asked(py, graph.get(), &stop)?;
     let reading = match (&defended, &asked) {
         (Some(defended), _) => defended.get().reading.clone(),
-        (None, SharedSubject::Fitted(fitted)) => fitted.fitted.reading().clone(),
+        (None, SharedSubject::Fitted(fitted)) => fitted.fitted.fitted_inference().clone(),
         (None, SharedSubject::PythonModel(_)) => FittedInference::default(),
     };
     let graph = on.graph;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gnarl::augment::density::{Components, Density, FittedDensity};
-use gnarl::augment::gratin::{Drawing, draw};
+use gnarl::augment::gratin::{DensitySampling, sample_vectors};
 use gnarl::augment::influence::{HeadInfluence, Labelled};
 use gnarl_graph::DenseMatrix;
 use gnarl_graph::random::stream;
@@ -168,11 +168,13 @@ pub fn gratin<'py>(
     if vectors.num_cols() == 0 {
         return Err(wrong("X: vectors of no numbers"));
     }
-    let drawing = Drawing {
+    let sampling = DensitySampling {
         density: density_named(density, components)?,
         samples: samples.parse().map_err(raised)?,
     };
-    let drawn = work::quietly(py, n_jobs, move || draw(&vectors, &classes, &drawing, seed))?;
+    let drawn = work::quietly(py, n_jobs, move || {
+        sample_vectors(&vectors, &classes, &sampling, seed)
+    })?;
     let fits = serde_json::to_string(&drawn.fits).map_err(|e| wrong(e.to_string()))?;
     let of = PyArray1::from_iter(py, drawn.classes.iter().map(|&c| i64::from(c)));
     Ok((given(py, &drawn.vectors)?, of, fits))

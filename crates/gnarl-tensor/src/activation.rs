@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_the_asked_share_and_keeps_the_mean() {
+    fn drops_the_given_share_and_keeps_the_mean() {
         let ones = Tensor::ones((1000, 100), crate::DType::F32, &crate::Device::Cpu).unwrap();
         for (rate, key) in [(0.1f32, 1u64), (0.5, 2), (0.8, 3), (0.5, 3 << 40)] {
             let y = dropout(&ones, Dropout { rate, key })
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn relu_at_zero_and_beside_it() {
+    fn relu_at_zero_and_next_to_it() {
         let x = crate::Var::new(&[-1f32, -0.0, 0.0, 2.0], &crate::Device::Cpu).unwrap();
         let outcome = |y: Tensor| {
             let grads = (&y * 3.0).unwrap().sum_all().unwrap().backward().unwrap();
@@ -325,26 +325,29 @@ mod tests {
         assert_eq!(outcome(x.relu().unwrap()), outcome(relu(&x).unwrap()));
     }
 
-    /// Every activation path, for every instruction set: of 40 values, a NaN is visible, kept or
-    /// dropped, and so is infinity.
-    #[test]
-    fn what_is_not_finite_shows_behind_every_activation() {
-        use crate::{FactoredPattern, Operator, affine, constant_convolution, dense_convolution};
-        use std::sync::Arc;
-        let device = &crate::Device::Cpu;
-        let n = 40;
+    /// An activation applied to one column of values.
+    type Path<'a> = (&'a str, Box<dyn Fn(&Tensor, Dropout) -> Tensor + 'a>);
+
+    /// Operators that are the identity on `n` nodes: constant, variable and factored.
+    fn identities(n: usize) -> [crate::Operator; 3] {
+        use crate::{FactoredPattern, Operator};
         let graph = gnarl_graph::Graph::empty(n).unwrap();
         let identity = Operator::constant_f32(&gnarl_graph::CsrMatrix::identity(n));
         let variable = identity.with_values(&identity.values().unwrap()).unwrap();
-        let factors = Tensor::new(vec![vec![1f32, 0.0, 0.0]; n], device).unwrap();
-        let factored =
-            Operator::factored(&Arc::new(FactoredPattern::of(&graph)), &factors).unwrap();
-        let (one, no_bias) = (
-            Tensor::new(&[[1f32]], device).unwrap(),
-            Tensor::new(&[0f32], device).unwrap(),
-        );
-        type Way<'a> = (&'a str, Box<dyn Fn(&Tensor, Dropout) -> Tensor + 'a>);
-        let ways: [Way<'_>; 9] = [
+        let factors = Tensor::new(vec![vec![1f32, 0.0, 0.0]; n], &crate::Device::Cpu).unwrap();
+        let pattern = std::sync::Arc::new(FactoredPattern::of(&graph));
+        let factored = Operator::factored(&pattern, &factors).unwrap();
+        [identity, variable, factored]
+    }
+
+    /// Every code path of an activation, with weights of one and a bias of zero.
+    fn activation_paths<'a>(
+        [identity, variable, factored]: &'a [crate::Operator; 3],
+        one: &'a Tensor,
+        no_bias: &'a Tensor,
+    ) -> [Path<'a>; 9] {
+        use crate::{affine, constant_convolution, dense_convolution};
+        [
             ("relu", Box::new(|x, _| relu(x).unwrap())),
             (
                 "relu and dropout",
@@ -353,69 +356,72 @@ mod tests {
             ("dropout", Box::new(|x, d| dropout(x, d).unwrap())),
             (
                 "affine",
-                Box::new(|x, d| affine(x, &one, &no_bias, Some(d)).unwrap()),
+                Box::new(|x, d| affine(x, one, no_bias, Some(d)).unwrap()),
             ),
             (
                 "constant operator",
-                Box::new(|x, d| identity.apply_activated(x, &no_bias, d).unwrap()),
+                Box::new(|x, d| identity.apply_activated(x, no_bias, d).unwrap()),
             ),
             (
                 "variable operator",
-                Box::new(|x, d| variable.apply_activated(x, &no_bias, d).unwrap()),
+                Box::new(|x, d| variable.apply_activated(x, no_bias, d).unwrap()),
             ),
             (
                 "factored operator",
-                Box::new(|x, d| factored.apply_activated(x, &no_bias, d).unwrap()),
+                Box::new(|x, d| factored.apply_activated(x, no_bias, d).unwrap()),
             ),
             (
                 "dense convolution",
                 Box::new(|x, d| {
-                    dense_convolution(&identity, x, &one, &no_bias, d)
-                        .unwrap()
-                        .unwrap()
+                    let y = dense_convolution(identity, x, one, no_bias, d);
+                    y.unwrap().unwrap()
                 }),
             ),
             (
                 "constant convolution",
                 Box::new(|x, d| {
-                    constant_convolution(&identity, &identity, x, &no_bias, d)
-                        .unwrap()
-                        .unwrap()
+                    let y = constant_convolution(identity, identity, x, no_bias, d);
+                    y.unwrap().unwrap()
                 }),
             ),
-        ];
-        crate::simd::testing::for_every_level(|level| {
-            for (name, way) in &ways {
-                for rate in [0.0, 0.5] {
-                    for at in 0..n {
-                        let values = |bad: f32| {
-                            (0..n)
-                                .map(|i| if i == at { bad } else { 1.0 })
-                                .collect::<Vec<_>>()
-                        };
-                        let result = |bad: f32| {
-                            let x = Tensor::from_vec(values(bad), (n, 1), device).unwrap();
-                            way(&x, Dropout { rate, key: 9 })
-                                .flatten_all()
-                                .unwrap()
-                                .to_vec1::<f32>()
-                                .unwrap()
-                        };
-                        let what = format!("{name}, {level:?}, rate {rate}, value {at}");
-                        assert!(
-                            result(f32::NAN)[at].is_nan(),
-                            "{what}: {}",
-                            result(f32::NAN)[at]
-                        );
-                        assert!(
-                            rate > 0.0 || !result(f32::INFINITY)[at].is_finite(),
-                            "{what}: infinity"
-                        );
-                        assert!(
-                            result(1.0).iter().all(|v| v.is_finite()),
-                            "{what}: all finite"
-                        );
-                    }
+        ]
+    }
+
+    /// Applies an activation to ones, with another value at one place.
+    fn activated(path: &Path<'_>, d: Dropout, n: usize, at: usize, value: f32) -> Vec<f32> {
+        let mut x = vec![1.0; n];
+        x[at] = value;
+        let x = Tensor::from_vec(x, (n, 1), &crate::Device::Cpu).unwrap();
+        path.1(&x, d).flatten_all().unwrap().to_vec1().unwrap()
+    }
+
+    /// Every activation path, for every instruction set: of 40 values, a NaN is visible, kept or
+    /// dropped, and so is infinity.
+    #[test]
+    fn what_is_not_finite_shows_behind_every_activation() {
+        let (n, device) = (40, &crate::Device::Cpu);
+        let one = Tensor::new(&[[1f32]], device).unwrap();
+        let no_bias = Tensor::new(&[0f32], device).unwrap();
+        let operators = identities(n);
+        let paths = activation_paths(&operators, &one, &no_bias);
+        crate::simd::testing::for_every_instruction_set(|instruction_set| {
+            for path in &paths {
+                for (rate, at) in [0.0, 0.5]
+                    .iter()
+                    .flat_map(|&r| (0..n).map(move |at| (r, at)))
+                {
+                    let result = |value| activated(path, Dropout { rate, key: 9 }, n, at, value);
+                    let what = format!("{}, {instruction_set:?}, rate {rate}, value {at}", path.0);
+                    let nan = result(f32::NAN)[at];
+                    assert!(nan.is_nan(), "{what}: {nan}");
+                    assert!(
+                        rate > 0.0 || !result(f32::INFINITY)[at].is_finite(),
+                        "{what}: infinity"
+                    );
+                    assert!(
+                        result(1.0).iter().all(|v| v.is_finite()),
+                        "{what}: all finite"
+                    );
                 }
             }
         });

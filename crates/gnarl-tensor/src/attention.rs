@@ -16,7 +16,7 @@ use crate::error::{Result, bail};
 use crate::kernels::{self, HEAD_WIDTH, HEADS, WIDTH, of_each_column, sums_of_heads};
 use crate::pattern::Pattern;
 use crate::simd::simd_dispatch;
-use crate::tape::{Computed, Gradients, Operation, Sinks, apply};
+use crate::tape::{Computed, Gradients, Operation, Sinks, Target, apply};
 
 /// Computes `LeakyReLU(rows[i] + cols[j])` for each entry and head: `[entries, heads]` from two
 /// `[nodes, heads]` tensors.
@@ -112,14 +112,14 @@ impl Operation for Additive {
             if to.wants(0) {
                 let whole = AdditiveGrad { pattern: &self.pattern, entry_of: None, s: &s, g: &g, heads, slope };
                 // SAFETY: every row is written.
-                unsafe { to.fill::<T>(0, |target| whole.write(target.split()))? };
+                unsafe { to.fill::<T>(0, |target| whole.write(target))? };
             }
             if to.wants(1) {
                 let t = self.pattern.transposed();
                 let entry_of = Some(&t.entry_of[..]);
                 let whole = AdditiveGrad { pattern: &t.pattern, entry_of, s: &s, g: &g, heads, slope };
                 // SAFETY: as above.
-                unsafe { to.fill::<T>(1, |target| whole.write(target.split()))? };
+                unsafe { to.fill::<T>(1, |target| whole.write(target))? };
             }
         });
         Ok(())
@@ -138,11 +138,10 @@ struct AdditiveGrad<'a, T> {
 }
 
 impl<T: Float> AdditiveGrad<'_, T> {
-    fn write(&self, (out, add): (&mut [MaybeUninit<T>], bool)) {
+    fn write(&self, target: Target<'_, T>) {
         let heads = self.heads;
-        self.pattern.for_row_blocks(out, heads, |rows, out| {
-            for (row, out) in rows.zip(out.chunks_exact_mut(heads.max(1))) {
-                let out = begun(out, add);
+        target.for_row_blocks(self.pattern, heads, |rows, out| {
+            for (row, out) in rows.zip(out.initialised().chunks_exact_mut(heads.max(1))) {
                 for k in self.pattern.row(row) {
                     let k = self.entry_of.map_or(k, |map| map[k] as usize);
                     for (head, out) in out.iter_mut().enumerate() {
@@ -153,16 +152,6 @@ impl<T: Float> AdditiveGrad<'_, T> {
             }
         });
     }
-}
-
-/// Returns values to add to: the present ones, or zeros.
-#[inline(always)]
-fn begun<T: Float>(out: &mut [MaybeUninit<T>], add: bool) -> &mut [T] {
-    if !add {
-        out.iter_mut().for_each(|out| _ = out.write(T::ZERO));
-    }
-    // SAFETY: just written, or written before by the caller's promise.
-    unsafe { &mut *(std::ptr::from_mut(out) as *mut [T]) }
 }
 
 /// Computes `aᵀ LeakyReLU(rows[i] + cols[j])` for each entry and head: `[entries, heads]` from
@@ -234,23 +223,23 @@ impl<T> Heads<'_, T> {
 }
 
 impl<T: Float> Heads<'_, T> {
-    fn is_usual(&self) -> bool {
+    fn is_eight_by_eight(&self) -> bool {
         (self.heads, self.dim) == (HEADS, HEAD_WIDTH)
     }
 
     /// Returns the row of the other side for an entry, for the default of eight heads of eight.
     #[inline(always)]
-    fn usual_other(&self, k: usize) -> &[T; WIDTH] {
+    fn eight_by_eight_column(&self, k: usize) -> &[T; WIDTH] {
         &self.cols.as_chunks().0[self.pattern.indices()[k] as usize]
     }
 
     /// Computes the scores of a row's entries, for eight heads of eight.
     #[inline(always)]
-    fn usual_scores(&self, row: usize, out: &mut [MaybeUninit<T>]) {
+    fn eight_by_eight_scores(&self, row: usize, out: &mut [MaybeUninit<T>]) {
         let attention: &[T; WIDTH] = &self.attention.as_chunks().0[0];
         let own: &[T; WIDTH] = &self.rows.as_chunks().0[row];
         for (k, out) in self.pattern.row(row).zip(out.as_chunks_mut::<HEADS>().0) {
-            let other = self.usual_other(k);
+            let other = self.eight_by_eight_column(k);
             let mut products = [T::ZERO; WIDTH];
             for c in 0..WIDTH {
                 products[c] = attention[c].mul_add(leaky(own[c] + other[c], self.slope), T::ZERO);
@@ -263,7 +252,7 @@ impl<T: Float> Heads<'_, T> {
 
     /// Adds the gradients of a row's entries to `sums`, for eight heads of eight.
     #[inline(always)]
-    fn usual_grads(
+    fn eight_by_eight_grads(
         &self,
         row: usize,
         entry_of: Option<&[u32]>,
@@ -274,7 +263,7 @@ impl<T: Float> Heads<'_, T> {
         let (own, g): (&[T; WIDTH], &[[T; HEADS]]) =
             (&self.rows.as_chunks().0[row], g.as_chunks().0);
         for k in self.pattern.row(row) {
-            let other = self.usual_other(k);
+            let other = self.eight_by_eight_column(k);
             let g = of_each_column(&g[entry_of.map_or(k, |map| map[k] as usize)]);
             for c in 0..WIDTH {
                 let d = if own[c] + other[c] > T::ZERO {
@@ -291,11 +280,16 @@ impl<T: Float> Heads<'_, T> {
     /// Adds the gradients of a row's entries to the attention vectors' sums, for eight heads of
     /// eight.
     #[inline(always)]
-    fn usual_attention_grads(&self, row: usize, g: &[T], mut sums: [T; WIDTH]) -> [T; WIDTH] {
+    fn eight_by_eight_attention_grads(
+        &self,
+        row: usize,
+        g: &[T],
+        mut sums: [T; WIDTH],
+    ) -> [T; WIDTH] {
         let (own, g): (&[T; WIDTH], &[[T; HEADS]]) =
             (&self.rows.as_chunks().0[row], g.as_chunks().0);
         for k in self.pattern.row(row) {
-            let other = self.usual_other(k);
+            let other = self.eight_by_eight_column(k);
             let g = of_each_column(&g[k]);
             for c in 0..WIDTH {
                 sums[c] = g[c].mul_add(leaky(own[c] + other[c], self.slope), sums[c]);
@@ -311,9 +305,9 @@ simd_dispatch! {
         let width = h.width();
         let mut slot = 0;
         for row in range {
-            if h.is_usual() {
+            if h.is_eight_by_eight() {
                 let end = slot + h.pattern.row(row).len() * HEADS;
-                h.usual_scores(row, &mut out[slot..end]);
+                h.eight_by_eight_scores(row, &mut out[slot..end]);
                 slot = end;
                 continue;
             }
@@ -340,14 +334,13 @@ simd_dispatch! {
         range: Range<usize>,
         entry_of: Option<&[u32]>,
         g: &[T],
-        add: bool,
-        out: &mut [MaybeUninit<T>],
+        out: Target<'_, T>,
     ) {
-        let width = h.width();
+        let (width, mut out) = (h.width(), out);
         for (i, row) in range.enumerate() {
-            let out = begun(&mut out[i * width..(i + 1) * width], add);
-            if h.is_usual() && let Ok(sums) = <&mut [T; WIDTH]>::try_from(&mut *out) {
-                *sums = h.usual_grads(row, entry_of, g, *sums);
+            let out = out.part(i * width..(i + 1) * width).initialised();
+            if h.is_eight_by_eight() && let Ok(sums) = <&mut [T; WIDTH]>::try_from(&mut *out) {
+                *sums = h.eight_by_eight_grads(row, entry_of, g, *sums);
                 continue;
             }
             let own = &h.rows[row * width..(row + 1) * width];
@@ -374,9 +367,9 @@ simd_dispatch! {
     /// vectors.
     fn attention_grad_rows<T: Float>(h: Heads<'_, T>, range: Range<usize>, g: &[T], out: &mut [T]) {
         let width = h.width();
-        if h.is_usual() && let Ok(sums) = <&mut [T; WIDTH]>::try_from(&mut *out) {
+        if h.is_eight_by_eight() && let Ok(sums) = <&mut [T; WIDTH]>::try_from(&mut *out) {
             for row in range {
-                *sums = h.usual_attention_grads(row, g, *sums);
+                *sums = h.eight_by_eight_attention_grads(row, g, *sums);
             }
             return;
         }
@@ -453,8 +446,7 @@ impl Operation for GatV2 {
                 // SAFETY: every row is written.
                 unsafe {
                     to.fill::<T>(0, |target| {
-                        let (out, add) = target.split();
-                        h.pattern.for_row_blocks(out, width, |range, out| grad_rows(h, range, None, &g, add, out));
+                        target.for_row_blocks(h.pattern, width, |range, out| grad_rows(h, range, None, &g, out));
                     })?;
                 }
             }
@@ -464,9 +456,8 @@ impl Operation for GatV2 {
                 // SAFETY: every row is written.
                 unsafe {
                     to.fill::<T>(1, |target| {
-                        let (out, add) = target.split();
-                        h.pattern.for_row_blocks(out, width, |range, out| {
-                            grad_rows(h, range, Some(&transposed.entry_of), &g, add, out);
+                        target.for_row_blocks(h.pattern, width, |range, out| {
+                            grad_rows(h, range, Some(&transposed.entry_of), &g, out);
                         });
                     })?;
                 }
@@ -611,25 +602,27 @@ mod tests {
             random(&[2, 3], 10),
         ];
         check_gradients(&inputs, |v| gatv2_scores(p, &v[0], &v[1], &v[2], 0.2));
-        let usual = [
+        let eight_by_eight = [
             off_kink(&[5, WIDTH], 0.0, 11),
             off_kink(&[4, WIDTH], 0.2, 12),
             random(&[HEADS, HEAD_WIDTH], 13),
         ];
-        check_gradients(&usual, |v| gatv2_scores(p, &v[0], &v[1], &v[2], 0.2));
+        check_gradients(&eight_by_eight, |v| {
+            gatv2_scores(p, &v[0], &v[1], &v[2], 0.2)
+        });
     }
 
     /// Eight heads of eight have a code path of their own with bit-identical results. One more
     /// head, whose scores are ignored, takes the general path.
     #[test]
-    fn the_usual_heads_are_like_others() {
+    fn eight_heads_of_eight_have_the_same_bits_as_others() {
         let op = random_pattern(9, 7, 0.5, 14);
         let (r, c) = (
             random(&[9, WIDTH + HEAD_WIDTH], 15),
             random(&[7, WIDTH + HEAD_WIDTH], 16),
         );
         let attention = random(&[HEADS + 1, HEAD_WIDTH], 17);
-        let asked = random(&[op.pattern().num_entries(), HEADS], 18);
+        let weights = random(&[op.pattern().num_entries(), HEADS], 18);
         let of = |heads: usize| {
             let variables = [
                 Var::from_tensor(&r.narrow(1, 0, heads * HEAD_WIDTH).unwrap()).unwrap(),
@@ -641,7 +634,7 @@ mod tests {
                 .unwrap()
                 .narrow(1, 0, HEADS)
                 .unwrap();
-            let grads = (&scores * &asked)
+            let grads = (&scores * &weights)
                 .unwrap()
                 .sum_all()
                 .unwrap()

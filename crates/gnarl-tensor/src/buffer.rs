@@ -1,7 +1,7 @@
 //! Memory pool: blocks freed by one training step are used again by the next.
 //!
 //! Every training step needs blocks of the same sizes. Freed blocks go to a pool, sorted into size
-//! classes, and are handed out again without being cleared. Blocks in use and kept blocks together
+//! classes, and are handed out again without being cleared. Blocks in use and cached blocks together
 //! never exceed the peak of the blocks in use (or 8 MiB): the pool costs no memory that the program
 //! did not need already.
 
@@ -74,7 +74,7 @@ impl<T: Element> Drop for Buffer<T> {
 
 /// Blocks smaller than this are left to the allocator.
 const SMALLEST: usize = 4096;
-/// Bytes in use and kept that are always allowed.
+/// Bytes in use and cached that are always allowed.
 const ALWAYS: usize = 8 << 20;
 
 /// Freed blocks by size class.
@@ -87,11 +87,11 @@ pub struct Pool<T> {
 struct State<T> {
     /// Free blocks by size class: each has at least that many values.
     free: BTreeMap<usize, Vec<Vec<T>>>,
-    /// Bytes in use, bytes kept, the peak of bytes in use, and the peak since it was last read.
+    /// Bytes in use, bytes cached, the peak of bytes in use, and the peak since it was last read.
     used: usize,
-    kept: usize,
-    most: usize,
-    since_asked: usize,
+    cached: usize,
+    peak: usize,
+    since_read: usize,
 }
 
 /// Returns the size class of a request: four sizes between a power of two and the next.
@@ -122,9 +122,9 @@ impl<T: Element> Pool<T> {
             state: Mutex::new(State {
                 free: BTreeMap::new(),
                 used: 0,
-                kept: 0,
-                most: 0,
-                since_asked: 0,
+                cached: 0,
+                peak: 0,
+                since_read: 0,
             }),
         }
     }
@@ -149,7 +149,7 @@ impl<T: Element> Pool<T> {
             let found = state.free.get_mut(&class).and_then(Vec::pop);
             let capacity = found.as_ref().map_or(class, Vec::capacity);
             if found.is_some() {
-                state.kept -= capacity * size_of::<T>();
+                state.cached -= capacity * size_of::<T>();
             }
             state.note_used(capacity * size_of::<T>(), &mut dropped);
             found
@@ -178,27 +178,27 @@ impl<T: Element> Pool<T> {
         let mut state = self.lock();
         state.used = state.used.saturating_sub(bytes);
         let is_wanted = class_below(capacity) == capacity;
-        if is_wanted && state.used + state.kept + bytes <= state.most.max(ALWAYS) {
-            state.kept += bytes;
+        if is_wanted && state.used + state.cached + bytes <= state.peak.max(ALWAYS) {
+            state.cached += bytes;
             state.free.entry(capacity).or_default().push(values);
         }
     }
 }
 
 impl<T> State<T> {
-    /// Counts bytes that came into use. If the total is too large, kept blocks are freed, the
+    /// Counts bytes that came into use. If the total is too large, cached blocks are freed, the
     /// largest first.
     fn note_used(&mut self, bytes: usize, dropped: &mut Vec<Vec<T>>) {
         self.used += bytes;
-        self.most = self.most.max(self.used);
-        self.since_asked = self.since_asked.max(self.used);
-        while self.kept > 0 && self.used + self.kept > self.most.max(ALWAYS) {
+        self.peak = self.peak.max(self.used);
+        self.since_read = self.since_read.max(self.used);
+        while self.cached > 0 && self.used + self.cached > self.peak.max(ALWAYS) {
             let Some(mut largest) = self.free.last_entry() else {
                 break;
             };
             match largest.get_mut().pop() {
                 Some(block) => {
-                    self.kept -= block.capacity() * size_of::<T>();
+                    self.cached -= block.capacity() * size_of::<T>();
                     dropped.push(block);
                 }
                 None => _ = largest.remove(),
@@ -212,10 +212,10 @@ impl<T> State<T> {
 pub struct MemoryUse {
     /// Bytes in use.
     pub used: usize,
-    /// Bytes freed and kept for reuse.
-    pub kept: usize,
+    /// Bytes freed and cached for reuse.
+    pub cached: usize,
     /// Peak of bytes in use since the last call.
-    pub most: usize,
+    pub peak: usize,
 }
 
 /// Returns the memory of single-precision tensors in this program. Blocks of less than 4 KiB are
@@ -223,11 +223,11 @@ pub struct MemoryUse {
 pub fn memory_use() -> MemoryUse {
     let mut state = f32::pool().lock();
     let used = state.used;
-    let most = std::mem::replace(&mut state.since_asked, used);
+    let peak = std::mem::replace(&mut state.since_read, used);
     MemoryUse {
         used,
-        kept: state.kept,
-        most,
+        cached: state.cached,
+        peak,
     }
 }
 
@@ -264,8 +264,8 @@ mod tests {
         many.into_iter().for_each(|block| pool.give(block));
         let other = pool.take(3 << 20);
         let state = pool.lock();
-        assert!(state.used + state.kept <= state.most.max(ALWAYS));
+        assert!(state.used + state.cached <= state.peak.max(ALWAYS));
         assert_eq!(state.used, other.capacity() * 4);
-        assert!(state.kept >= 60 << 20, "most of it is still there");
+        assert!(state.cached >= 60 << 20, "most of it is still there");
     }
 }

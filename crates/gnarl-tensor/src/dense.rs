@@ -117,10 +117,10 @@ mod examples {
         fn examples() -> Vec<Example> {
             let mut examples = Vec::new();
             for (rows, inner, width) in [(3, 4, 5), (0, 3, 2), (1, 7, 1), (2, 0, 3), (6, 1, 17)] {
-                for draw in [None, Some(Dropout { rate: 0.3, key: 4 })] {
+                for dropout in [None, Some(Dropout { rate: 0.3, key: 4 })] {
                     let shapes: [&[usize]; 3] = [&[rows, inner], &[inner, width], &[width]];
                     examples.push(Example::of(&shapes, move |v| {
-                        affine(&v[0], &v[1], &v[2], draw)
+                        affine(&v[0], &v[1], &v[2], dropout)
                     }));
                 }
             }
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn equals_its_parts_in_value_and_gradient() {
         for (rows, inner, width) in [(1, 1, 1), (7, 5, 3), (1200, 9, 250), (5000, 6, 4)] {
-            let draw = Dropout { rate: 0.3, key: 4 };
+            let dropout = Dropout { rate: 0.3, key: 4 };
             let vars = [
                 random(&[rows, inner], 1),
                 random(&[inner, width], 2),
@@ -162,8 +162,8 @@ mod tests {
             let plain = x.matmul(w).unwrap().broadcast_add(b).unwrap();
             assert_close(&affine(x, w, b, None).unwrap(), &plain);
             let (fused, parts) = (
-                affine(x, w, b, Some(draw)).unwrap(),
-                relu_dropout(&plain, draw).unwrap(),
+                affine(x, w, b, Some(dropout)).unwrap(),
+                relu_dropout(&plain, dropout).unwrap(),
             );
             assert_close(&fused, &parts);
             let gradients = |y: &Tensor| {

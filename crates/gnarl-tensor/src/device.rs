@@ -98,22 +98,21 @@ fn sparse_product<T: Float>(
     activation: Option<Dropout>,
     target: Target<'_, T>,
 ) {
-    let (out, add) = target.split();
     let at_most = match rows.tile(width) {
         // Every block passes over all of `x`, tile by tile.
         Some(_) => BLOCKS_OF_A_THREAD * rayon::current_num_threads(),
         None => usize::MAX,
     };
-    rows.pattern
-        .for_few_row_blocks(at_most, out, width, |range, out| {
-            let first = (range.start * width) as u64;
-            kernels::gather_rows(rows, range, x, width, bias, add, out);
-            if let Some(d) = activation {
-                // SAFETY: these rows were just written, and both types have one layout.
-                let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [T]) };
-                kernels::relu_dropout_in_place(out, first, d.key, d.threshold(), d.scale());
-            }
-        });
+    target.for_few_row_blocks(rows.pattern, at_most, width, |range, mut out| {
+        let first = (range.start * width) as u64;
+        let len = out.len();
+        kernels::gather_rows(rows, range, x, width, bias, out.part(0..len));
+        if let Some(d) = activation {
+            // SAFETY: these rows were just written.
+            let out = unsafe { out.assume_written() };
+            kernels::relu_dropout_in_place(out, first, d.key, d.threshold(), d.scale());
+        }
+    });
 }
 
 fn sampled_products<T: Float>(
@@ -123,9 +122,8 @@ fn sampled_products<T: Float>(
     width: usize,
     target: Target<'_, T>,
 ) {
-    let (out, add) = target.split();
-    p.for_entry_blocks(out, heads, |range, out| {
-        kernels::sampled_products(p, heads, range, a, b, width, add, out)
+    target.for_entry_blocks(p, heads, |range, out| {
+        kernels::sampled_products(p, heads, range, a, b, width, out)
     });
 }
 
@@ -136,8 +134,7 @@ fn pair_products<T: Float>(
     target: Target<'_, T>,
 ) {
     const PAIRS: usize = 4096;
-    let (out, add) = target.split();
-    assert_eq!(out.len(), pairs.len(), "a product for each pair");
+    assert_eq!(target.len(), pairs.len(), "a product for each pair");
     // Far more pairs than nodes: rows that fill whole registers are worth a copy.
     let padded = width.next_multiple_of(kernels::PAIR_LANES);
     let copy = |x: &[T]| {
@@ -149,8 +146,10 @@ fn pair_products<T: Float>(
     };
     let copies = (width != padded).then(|| [copy(a), copy(b)]);
     let [a, b] = copies.as_ref().map_or([a, b], |[a, b]| [a, b]);
-    let parts = out.par_chunks_mut(PAIRS).zip(pairs.par_chunks(PAIRS));
-    parts.for_each(|(out, pairs)| kernels::pair_products(pairs, a, b, padded, add, out));
+    target.for_chunks(PAIRS, |i, out| {
+        let pairs = &pairs[i * PAIRS..][..out.len()];
+        kernels::pair_products(pairs, a, b, padded, out);
+    });
 }
 
 /// Works on chunks in parallel if there are many values.

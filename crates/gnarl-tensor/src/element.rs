@@ -125,7 +125,7 @@ pub trait Float:
     fn mul_add(self, a: Self, b: Self) -> Self;
     /// Computes the exponential of a number that is at most zero, without branches in single
     /// precision; the error is about 4e-7.
-    fn quick_exp(self) -> Self;
+    fn fast_exp(self) -> Self;
     /// Returns the larger number; if one of the two is NaN, returns the other.
     fn larger(self, other: Self) -> Self;
     /// Returns true for NaN.
@@ -156,7 +156,7 @@ macro_rules! float {
                 $ty::mul_add(self, a, b)
             }
             #[inline(always)]
-            fn quick_exp(self) -> Self {
+            fn fast_exp(self) -> Self {
                 $exp(self)
             }
             #[inline(always)]

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_are_standard_normal_and_independent_in_pairs() {
+    fn samples_are_standard_normal_and_independent_in_pairs() {
         let mut draws = vec![0f32; 200_000];
         standard_normals(7, &mut draws);
         let values: Vec<f64> = draws.iter().map(|&v| f64::from(v)).collect();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_fixes_the_draws_and_lengths_need_not_fit() {
+    fn the_key_fixes_the_samples_and_lengths_need_not_fit() {
         let draw = |key, len| {
             let mut out = vec![0f32; len];
             standard_normals(key, &mut out);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_the_draw() {
+    fn parts_of_the_samples() {
         for bits in [0u32, 1, 1 << 16, 1 << 31, u32::MAX] {
             let exact = ((f64::from(bits) + 0.5) / 4_294_967_296.0).ln();
             let found = f64::from(ln_of_share(bits));

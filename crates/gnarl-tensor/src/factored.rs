@@ -25,7 +25,7 @@ use crate::element::{Float, by_precision};
 use crate::error::{Result, bail};
 use crate::kernels::{self, Rows, inner_product};
 use crate::operator::Operator;
-use crate::pattern::{Pattern, Places};
+use crate::pattern::{ColumnNumbers, Pattern};
 use crate::simd::simd_dispatch;
 use crate::tape::{Computed, Gradients, Operation, Sinks, apply};
 
@@ -138,18 +138,18 @@ impl FactoredPattern {
     /// Restricts the aggregation to the first `receivers` nodes of `order` over the first
     /// `senders`, which must include all their neighbours.
     pub fn restricted(&self, order: &[u32], receivers: usize, senders: usize) -> Result<Self> {
-        let place = Places::new(&order[..senders], self.num_senders());
+        let number = ColumnNumbers::new(&order[..senders], self.num_senders());
         let (pattern, entries) = self
             .by_receiver
             .pattern
-            .restricted(&order[..receivers], &place)?;
+            .restricted(&order[..receivers], &number)?;
         let weights = self
             .by_receiver
             .weights
             .as_ref()
             .map(|w| entries.iter().map(|&k| w[k as usize]).collect::<Vec<_>>());
         let by_sender = Side::transposed(&pattern, weights.as_deref());
-        let (looped, _) = self.looped.restricted(&order[..receivers], &place)?;
+        let (looped, _) = self.looped.restricted(&order[..receivers], &number)?;
         Ok(Self {
             by_receiver: Arc::new(Side { pattern, weights }),
             by_sender: Arc::new(by_sender),
@@ -250,7 +250,7 @@ const fn column_factor(part: usize) -> usize {
 /// gradients.
 #[derive(Debug, Clone)]
 pub(crate) struct Factored {
-    skeleton: Arc<FactoredPattern>,
+    pattern: Arc<FactoredPattern>,
     factors: Tensor,
     entries: Arc<OnceLock<Tensor>>,
     scaled: Arc<Scaled>,
@@ -260,15 +260,15 @@ pub(crate) struct Factored {
 /// a pass.
 #[derive(Debug, Default)]
 struct Scaled {
-    columns: Kept,
-    rows: Kept,
+    columns: CachedParts,
+    rows: CachedParts,
 }
 
 /// Values of each part in the precision of the factors.
 #[derive(Debug, Default)]
-struct Kept(OnceLock<Vec<Tensor>>);
+struct CachedParts(OnceLock<Vec<Tensor>>);
 
-impl Kept {
+impl CachedParts {
     fn get_or_init<T: Float>(&self, make: impl FnOnce() -> Vec<Vec<T>>) -> Result<Vec<Values<T>>> {
         let as_tensor = |values: Vec<T>| {
             let len = values.len();
@@ -292,24 +292,24 @@ impl Kept {
 impl Factored {
     /// Builds the operator from `factors` of shape `[nodes, 1 + 2 · parts]`: d, then r and c of
     /// each part.
-    pub(crate) fn new(skeleton: Arc<FactoredPattern>, factors: &Tensor) -> Result<Self> {
+    pub(crate) fn new(pattern: Arc<FactoredPattern>, factors: &Tensor) -> Result<Self> {
         let (nodes, stride) = factors.dims2()?;
-        if nodes < skeleton.num_senders() || stride < 3 || stride % 2 == 0 {
+        if nodes < pattern.num_senders() || stride < 3 || stride % 2 == 0 {
             bail!(
                 "factored operator: factors {nodes} × {stride} for {} nodes",
-                skeleton.num_senders()
+                pattern.num_senders()
             );
         }
         Ok(Self {
-            skeleton,
+            pattern,
             factors: factors.clone(),
             entries: Arc::default(),
             scaled: Arc::default(),
         })
     }
 
-    pub(crate) fn skeleton(&self) -> &FactoredPattern {
-        &self.skeleton
+    pub(crate) fn pattern(&self) -> &FactoredPattern {
+        &self.pattern
     }
 
     pub(crate) fn factors(&self) -> &Tensor {
@@ -324,7 +324,7 @@ impl Factored {
         }
         let values = apply(
             EntryValues {
-                skeleton: self.skeleton.clone(),
+                pattern: self.pattern.clone(),
             },
             &[&self.factors],
         )?;
@@ -339,10 +339,10 @@ impl Factored {
         activation: Option<Dropout>,
     ) -> Result<Tensor> {
         let op = ApplyFactored {
-            skeleton: self.skeleton.clone(),
+            pattern: self.pattern.clone(),
             scaled: self.scaled.clone(),
             activation: activation.map(Dropout::check).transpose()?,
-            aggregated: self.factors.track_op().then(Kept::default),
+            aggregated: self.factors.track_op().then(CachedParts::default),
         };
         match bias {
             Some(bias) => apply(op, &[&self.factors, x, bias]),
@@ -353,11 +353,11 @@ impl Factored {
 
 /// `Φ x (+ bias)`; the aggregate of each part is kept for the gradients of the factors.
 pub(crate) struct ApplyFactored {
-    skeleton: Arc<FactoredPattern>,
+    pattern: Arc<FactoredPattern>,
     scaled: Arc<Scaled>,
     activation: Option<Dropout>,
     /// `s_p` of each part; `None` if the factors take no gradient.
-    aggregated: Option<Kept>,
+    aggregated: Option<CachedParts>,
 }
 
 impl ApplyFactored {
@@ -367,7 +367,7 @@ impl ApplyFactored {
         x: &Tensor,
         bias: Option<&Tensor>,
     ) -> Result<Tensor> {
-        let (receivers, senders) = (self.skeleton.num_receivers(), self.skeleton.num_senders());
+        let (receivers, senders) = (self.pattern.num_receivers(), self.pattern.num_senders());
         let (x_rows, width) = x.dims2()?;
         if x_rows != senders {
             bail!(
@@ -387,7 +387,7 @@ impl ApplyFactored {
         let numbers = factors.values::<T>()?;
         let factors = Factors::new(&numbers, factors.dims2()?);
         let (x, bias) = (x.values::<T>()?, bias.map(Tensor::values::<T>).transpose()?);
-        let side = &*self.skeleton.by_receiver;
+        let side = &*self.pattern.by_receiver;
         let scaled = self
             .scaled
             .columns
@@ -447,7 +447,7 @@ impl ApplyFactored {
             grad.values::<T>()?,
         );
         let f = Factors::new(&numbers, factors.dims2()?);
-        let side = &*self.skeleton.by_sender;
+        let side = &*self.pattern.by_sender;
         let scaled = self
             .scaled
             .rows
@@ -459,7 +459,7 @@ impl ApplyFactored {
         let aggregated = self
             .aggregated
             .as_ref()
-            .map(Kept::get::<T>)
+            .map(CachedParts::get::<T>)
             .transpose()?
             .flatten();
         let (mut to_x, mut to_factors) = (
@@ -591,12 +591,12 @@ impl Operation for ApplyFactored {
         at.by_parts(grad, |inputs| {
             let values = apply(
                 EntryValues {
-                    skeleton: self.skeleton.clone(),
+                    pattern: self.pattern.clone(),
                 },
                 &[&inputs[0]],
             )?;
             let operator =
-                Operator::from_pattern(self.skeleton.looped.clone()).with_values(&values)?;
+                Operator::from_pattern(self.pattern.looped.clone()).with_values(&values)?;
             let y = operator.apply_with_bias(&inputs[1], inputs.get(2))?;
             self.activation
                 .map_or(Ok(y.clone()), |dropout| relu_dropout(&y, dropout))
@@ -617,7 +617,7 @@ impl Operation for ApplyFactored {
 
 /// Computes a value per entry of A + I from the factors of the nodes.
 pub(crate) struct EntryValues {
-    skeleton: Arc<FactoredPattern>,
+    pattern: Arc<FactoredPattern>,
 }
 
 impl Operation for EntryValues {
@@ -626,7 +626,7 @@ impl Operation for EntryValues {
     }
 
     fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
-        let s = &*self.skeleton;
+        let s = &*self.pattern;
         by_precision!(self.name(), inputs[0].dtype(), T => {
             let numbers = inputs[0].values::<T>()?;
             let f = Factors::new(&numbers, inputs[0].dims2()?);
@@ -647,7 +647,7 @@ impl Operation for EntryValues {
 
     /// The factors of each entry's row and column, selected and multiplied.
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
-        let s = &*self.skeleton;
+        let s = &*self.pattern;
         let (device, entries) = (grad.device(), s.looped.num_entries());
         let (mut weights, mut is_own) = (vec![0f32; entries], vec![0f32; entries]);
         s.for_entries(|k, _, _, arc| match arc {
@@ -679,14 +679,14 @@ impl Operation for EntryValues {
     }
 
     fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
-        let (s, factors) = (&*self.skeleton, &at.inputs[0]);
+        let (s, factors) = (&*self.pattern, &at.inputs[0]);
         by_precision!(self.name(), grad.dtype(), T => {
             let (numbers, g) = (factors.values::<T>()?, grad.values::<T>()?);
             let f = Factors::new(&numbers, factors.dims2()?);
             // SAFETY: a target that is begun is written, with zeros if nothing was there.
             unsafe {
                 to.fill::<T>(0, |target| {
-                    let out = target.begun();
+                    let out = target.initialised();
                     s.for_entries(|k, row, column, arc| match arc {
                         None => out[row * f.stride] += g[k],
                         Some(arc) => {
@@ -709,7 +709,7 @@ mod examples {
     use crate::testing::{Example, Examples};
 
     /// Six nodes, the last without edges; and four with weights.
-    fn skeletons() -> [Arc<FactoredPattern>; 2] {
+    fn patterns() -> [Arc<FactoredPattern>; 2] {
         let edges = [(0, 1), (1, 2), (2, 3), (3, 0), (1, 3), (3, 4)];
         let weighted = [(0, 1, 2.0), (1, 2, 0.5), (0, 3, 3.0)];
         let graphs = [
@@ -722,17 +722,17 @@ mod examples {
     impl Examples for ApplyFactored {
         fn examples() -> Vec<Example> {
             let mut examples = Vec::new();
-            for skeleton in skeletons() {
-                let n = skeleton.num_senders();
+            for pattern in patterns() {
+                let n = pattern.num_senders();
                 for (stride, width) in [(3, 4), (5, 1), (3, 17)] {
                     let shapes: [&[usize]; 3] = [&[n, stride], &[n, width], &[width]];
-                    let (plain, active) = (skeleton.clone(), skeleton.clone());
-                    let draw = Dropout { rate: 0.3, key: 5 };
+                    let (plain, active) = (pattern.clone(), pattern.clone());
+                    let dropout = Dropout { rate: 0.3, key: 5 };
                     examples.push(Example::of(&shapes[..2], move |v| {
                         Operator::factored(&plain, &v[0])?.apply(&v[1])
                     }));
                     examples.push(Example::of(&shapes, move |v| {
-                        Operator::factored(&active, &v[0])?.apply_activated(&v[1], &v[2], draw)
+                        Operator::factored(&active, &v[0])?.apply_activated(&v[1], &v[2], dropout)
                     }));
                 }
             }
@@ -742,15 +742,15 @@ mod examples {
 
     impl Examples for EntryValues {
         fn examples() -> Vec<Example> {
-            let on = |skeleton: Arc<FactoredPattern>| {
+            let on = |pattern: Arc<FactoredPattern>| {
                 [3, 5].map(|stride| {
-                    let skeleton = skeleton.clone();
-                    Example::of(&[&[skeleton.num_senders(), stride]], move |v| {
-                        Operator::factored(&skeleton, &v[0])?.values()
+                    let pattern = pattern.clone();
+                    Example::of(&[&[pattern.num_senders(), stride]], move |v| {
+                        Operator::factored(&pattern, &v[0])?.values()
                     })
                 })
             };
-            skeletons().into_iter().flat_map(on).collect()
+            patterns().into_iter().flat_map(on).collect()
         }
     }
 }
@@ -818,9 +818,9 @@ mod tests {
                     assert_close(&op.apply(&x).unwrap(), &expected);
                     let expected = expected.broadcast_add(&bias).unwrap();
                     assert_close(&op.apply_with_bias(&x, Some(&bias)).unwrap(), &expected);
-                    let draw = Dropout { rate: 0.4, key: 7 };
-                    let expected = relu_dropout(&expected, draw).unwrap();
-                    assert_close(&op.apply_activated(&x, &bias, draw).unwrap(), &expected);
+                    let dropout = Dropout { rate: 0.4, key: 7 };
+                    let expected = relu_dropout(&expected, dropout).unwrap();
+                    assert_close(&op.apply_activated(&x, &bias, dropout).unwrap(), &expected);
                     // The same product by entries.
                     let by_entries = op.with_values(&op.values().unwrap()).unwrap();
                     assert_close(&by_entries.apply(&x).unwrap(), &op.apply(&x).unwrap());
@@ -833,24 +833,24 @@ mod tests {
     fn gradients_to_factors_input_and_bias() {
         for stride in [3, 5] {
             let graph = graph();
-            let skeleton = Arc::new(FactoredPattern::of(&graph));
+            let pattern = Arc::new(FactoredPattern::of(&graph));
             let inputs = [random(&[6, stride], 1), random(&[6, 4], 2), random(&[4], 3)];
             check_gradients(&inputs, |v| {
-                Operator::factored(&skeleton, &v[0])?
+                Operator::factored(&pattern, &v[0])?
                     .apply_with_bias(&v[1], Some(&v[2]))?
                     .sqr()
             });
             check_gradients(&inputs[..2], |v| {
-                Operator::factored(&skeleton, &v[0])?.apply(&v[1])
+                Operator::factored(&pattern, &v[0])?.apply(&v[1])
             });
             check_gradients(&inputs[..1], |v| {
-                Operator::factored(&skeleton, &v[0])?.apply(&inputs[1])
+                Operator::factored(&pattern, &v[0])?.apply(&inputs[1])
             });
             check_gradients(&inputs[1..2], |v| {
-                Operator::factored(&skeleton, &inputs[0])?.apply(&v[0])
+                Operator::factored(&pattern, &inputs[0])?.apply(&v[0])
             });
             check_gradients(&inputs[..1], |v| {
-                Operator::factored(&skeleton, &v[0])?.values()
+                Operator::factored(&pattern, &v[0])?.values()
             });
         }
     }
@@ -859,19 +859,23 @@ mod tests {
     /// separate operations.
     #[test]
     fn the_fused_activation_has_the_gradients_of_its_parts() {
-        let skeleton = Arc::new(FactoredPattern::of(&graph()));
+        let pattern = Arc::new(FactoredPattern::of(&graph()));
         let inputs = [random(&[6, 3], 1), random(&[6, 4], 2), random(&[4], 3)];
-        let draw = Dropout { rate: 0.3, key: 5 };
+        let dropout = Dropout { rate: 0.3, key: 5 };
         let gradients = |fused: bool| {
             let vars: Vec<Var> = inputs
                 .iter()
                 .map(|t| Var::from_tensor(t).unwrap())
                 .collect();
-            let op = Operator::factored(&skeleton, &vars[0]).unwrap();
+            let op = Operator::factored(&pattern, &vars[0]).unwrap();
             let y = if fused {
-                op.apply_activated(&vars[1], &vars[2], draw).unwrap()
+                op.apply_activated(&vars[1], &vars[2], dropout).unwrap()
             } else {
-                relu_dropout(&op.apply_with_bias(&vars[1], Some(&vars[2])).unwrap(), draw).unwrap()
+                relu_dropout(
+                    &op.apply_with_bias(&vars[1], Some(&vars[2])).unwrap(),
+                    dropout,
+                )
+                .unwrap()
             };
             let grads = y.sqr().unwrap().sum_all().unwrap().backward().unwrap();
             vars.iter()
@@ -886,7 +890,7 @@ mod tests {
     #[test]
     fn threads_do_not_change_a_bit() {
         let graph = erdos_renyi(4000, 0.002, 3).unwrap();
-        let skeleton = Arc::new(FactoredPattern::of(&graph));
+        let pattern = Arc::new(FactoredPattern::of(&graph));
         let (factors, x) = (
             Var::from_tensor(&random(&[4000, 5], 1)).unwrap(),
             Var::from_tensor(&random(&[4000, 80], 2)).unwrap(),
@@ -897,7 +901,7 @@ mod tests {
                 .build()
                 .unwrap()
                 .install(|| {
-                    let op = Operator::factored(&skeleton, &factors).unwrap();
+                    let op = Operator::factored(&pattern, &factors).unwrap();
                     let y = op.apply(&x).unwrap().sqr().unwrap();
                     let grads = y.sum_all().unwrap().backward().unwrap();
                     let bits = |v: &Var| grads.get(v).unwrap().to_vec2::<f32>().unwrap();
@@ -909,12 +913,12 @@ mod tests {
 
     #[test]
     fn wrong_shapes_are_named() {
-        let skeleton = Arc::new(FactoredPattern::of(&graph()));
-        let e = Operator::factored(&skeleton, &random(&[5, 3], 1))
+        let pattern = Arc::new(FactoredPattern::of(&graph()));
+        let e = Operator::factored(&pattern, &random(&[5, 3], 1))
             .unwrap_err()
             .to_string();
         assert!(e.contains("factors 5 × 3 for 6 nodes"), "{e}");
-        let op = Operator::factored(&skeleton, &random(&[6, 3], 1)).unwrap();
+        let op = Operator::factored(&pattern, &random(&[6, 3], 1)).unwrap();
         assert!(
             op.apply(&random(&[5, 2], 1))
                 .unwrap_err()

@@ -7,31 +7,30 @@ use rayon::prelude::*;
 use crate::element::Float;
 use crate::kernels;
 use crate::pattern::MIN_PARALLEL_WORK;
-use crate::tape::Target;
+use crate::target::{Target, overwritten};
 
-/// Writes `a · b` to a target or adds it; `turned` transposes a stored matrix. `shape` is that of
+/// Writes `a · b` to a target or adds it; `transposed` transposes a stored matrix. `shape` is that of
 /// the product: rows, inner size, columns.
 pub(crate) fn dense_product<T: Float>(
     [a, b]: [&[T]; 2],
-    turned: [bool; 2],
+    transposed: [bool; 2],
     (rows, inner, width): (usize, usize, usize),
     target: Target<'_, T>,
 ) {
-    if turned == [true, false] {
+    if transposed == [true, false] {
         return transposed_product((a, b), (inner, rows, width), target);
     }
-    let a = if turned[0] {
+    let a = if transposed[0] {
         Factor::new(a, inner, rows).transposed()
     } else {
         Factor::new(a, rows, inner)
     };
-    let b = if turned[1] {
+    let b = if transposed[1] {
         Factor::new(b, width, inner).transposed()
     } else {
         Factor::new(b, inner, width)
     };
-    let (out, add) = target.split();
-    multiply(a, b, add, Threads::All, out);
+    multiply(a, b, Threads::All, target);
 }
 
 /// Computes `xᵀ · g` by blocks of rows, summed in their order. Few outputs of many rows each would
@@ -42,11 +41,8 @@ fn transposed_product<T: Float>(
     target: Target<'_, T>,
 ) {
     const ROWS: usize = 2048;
-    let (out, add) = target.split();
     if inner * width * rows == 0 {
-        if !add {
-            out.iter_mut().for_each(|o| _ = o.write(T::ZERO));
-        }
+        target.initialised();
         return;
     }
     // Blocks much smaller than their output would cost more than they save.
@@ -56,7 +52,7 @@ fn transposed_product<T: Float>(
         Factor::new(g, rows, width),
     );
     if rows <= height || rows * inner * width < MIN_PARALLEL_WORK {
-        return multiply(whole.0, whole.1, add, Threads::All, out);
+        return multiply(whole.0, whole.1, Threads::All, target);
     }
     let of_block = |(x, g): (&[T], &[T])| {
         let rows = x.len() / inner;
@@ -65,7 +61,8 @@ fn transposed_product<T: Float>(
             Factor::new(x, rows, inner).transposed(),
             Factor::new(g, rows, width),
         );
-        multiply(x, g, false, Threads::One, as_uninit(&mut block));
+        // SAFETY: a product is written, which is initialised.
+        multiply(x, g, Threads::One, unsafe { overwritten(&mut block) });
         block
     };
     let blocks: Vec<Vec<T>> = x
@@ -76,20 +73,7 @@ fn transposed_product<T: Float>(
     let mut sums = blocks.into_iter();
     let mut total = sums.next().unwrap_or_default();
     sums.for_each(|block| kernels::add_rows(&block, &mut total));
-    for (out, sum) in out.iter_mut().zip(&total) {
-        // SAFETY: a target that is added to was written before.
-        let before = if add {
-            unsafe { out.assume_init() }
-        } else {
-            T::ZERO
-        };
-        out.write(before + *sum);
-    }
-}
-
-fn as_uninit<T>(values: &mut [T]) -> &mut [MaybeUninit<T>] {
-    // SAFETY: both types have one layout, and products write only proper values.
-    unsafe { &mut *(std::ptr::from_mut(values) as *mut [MaybeUninit<T>]) }
+    target.add(total.into_iter());
 }
 
 /// Writes `x · w`, all stored by rows, `rows × inner` by `inner × width`, on this thread; returns
@@ -102,9 +86,8 @@ pub(crate) fn product_into<'a, T: Float>(
     multiply(
         Factor::new(x, rows, inner),
         Factor::new(w, inner, width),
-        false,
         Threads::One,
-        out,
+        Target::Write(&mut *out),
     );
     // SAFETY: a product that is not added to anything writes every value.
     unsafe { &mut *(std::ptr::from_mut(out) as *mut [T]) }
@@ -146,25 +129,21 @@ enum Threads {
     All,
 }
 
-/// Writes `a · b` to `out`, by rows, or adds it to the present values, which are then initialised.
-fn multiply<T: Float>(
-    a: Factor<'_, T>,
-    b: Factor<'_, T>,
-    add: bool,
-    threads: Threads,
-    out: &mut [MaybeUninit<T>],
-) {
+/// Writes `a · b` to `target`, by rows, or adds it to the values so far.
+fn multiply<T: Float>(a: Factor<'_, T>, b: Factor<'_, T>, threads: Threads, target: Target<'_, T>) {
     let ((rows, inner), (b_rows, width)) = (a.shape, b.shape);
     assert!(
-        inner == b_rows && out.len() == rows * width,
+        inner == b_rows && target.len() == rows * width,
         "shapes of a product"
     );
-    if inner == 0 && !add {
-        out.iter_mut().for_each(|o| _ = o.write(T::ZERO));
-    }
-    if out.is_empty() || inner == 0 {
+    if rows * width == 0 || inner == 0 {
+        target.initialised();
         return;
     }
+    let (out, add): (*mut T, bool) = match target {
+        Target::Write(out) => (out.as_mut_ptr().cast(), false),
+        Target::Add(out) => (out.as_mut_ptr(), true),
+    };
     let alone = threads == Threads::One || rows * inner * width < MIN_PARALLEL_WORK;
     let threads = if alone {
         1
@@ -177,13 +156,13 @@ fn multiply<T: Float>(
         gemm::Parallelism::Rayon(threads)
     };
     // SAFETY: the three matrices lie within their slices by their shapes and strides; `out` is read
-    // only if it is added to, and written in full.
+    // only if it is added to, which initialised values alone are, and written in full.
     unsafe {
         gemm::gemm(
             rows,
             width,
             inner,
-            out.as_mut_ptr().cast::<T>(),
+            out,
             1,
             width as isize,
             add,

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use crate::element::Float;
 use crate::pattern::{MIN_PARALLEL_WORK, Pattern};
 use crate::simd::simd_dispatch;
+use crate::target::{Target, overwritten};
 
 /// Sparse rows and `heads` values for each of their entries.
 ///
@@ -47,30 +48,31 @@ const SUM_BYTES: usize = 128 << 10;
 
 simd_dispatch! {
     /// Computes `out[r] = bias + Σ_k values[k] · x[column of k]` for each row, `width` values a
-    /// row; head `h` scales its own `width / heads` columns. Every value of `out` is written, or
-    /// added to if it holds values already.
+    /// row; head `h` scales its own `width / heads` columns. Every value of `out` is written or
+    /// added to.
     pub(crate) fn gather_rows<T: Float>(
         rows: Rows<'_, T>,
         range: Range<usize>,
         x: &[T],
         width: usize,
         bias: Option<&[T]>,
-        add: bool,
-        out: &mut [MaybeUninit<T>],
+        out: Target<'_, T>,
     ) {
         assert!(range.start <= range.end && range.end <= rows.pattern.num_rows(), "rows of the pattern");
         assert_eq!(rows.values.len(), rows.pattern.num_entries() * rows.heads, "values of the entries");
         assert_eq!(x.len(), rows.pattern.num_cols() * width, "a row of x for each column");
         assert_eq!(out.len(), range.len() * width, "a row of the result for each row");
         assert!(bias.is_none_or(|bias| bias.len() == width), "a bias for each column");
+        assert!(width.is_multiple_of(rows.heads), "as many columns for each head");
+        let mut out = out;
         let far = size_of_val(x) > NEAR_BYTES;
         let fetch = far && rows.pattern.num_entries() < LONG_ROW * rows.pattern.num_rows();
-        let gather = Gather { rows, x, width, bias, add };
+        let gather = Gather { rows, x, width, bias };
         let head_width = width / rows.heads;
         // SAFETY: the lengths were just checked, and every part lies within the width.
         unsafe {
             if rows.heads == HEADS && head_width == HEAD_WIDTH {
-                return gather.eight_heads(range, fetch, out);
+                return gather.eight_heads(range, fetch, &mut out);
             }
             let tile = rows.tile(width);
             for head in 0..rows.heads {
@@ -78,18 +80,18 @@ simd_dispatch! {
                 while from < end {
                     let part = Part { head, from, used: end - from };
                     from += match part.used {
-                        64.. => gather.columns::<64>(range.clone(), part, fetch, tile, out),
-                        33.. => gather.up_to_twice::<32>(range.clone(), part, fetch, out),
-                        32 => gather.columns::<32>(range.clone(), part, fetch, tile, out),
-                        17.. => gather.up_to_twice::<16>(range.clone(), part, fetch, out),
-                        16 => gather.columns::<16>(range.clone(), part, fetch, tile, out),
-                        9.. => gather.up_to_twice::<8>(range.clone(), part, fetch, out),
-                        8 => gather.columns::<8>(range.clone(), part, fetch, None, out),
-                        5.. => gather.up_to_twice::<4>(range.clone(), part, fetch, out),
-                        4 => gather.columns::<4>(range.clone(), part, fetch, None, out),
-                        3 => gather.up_to_twice::<2>(range.clone(), part, fetch, out),
-                        2 => gather.columns::<2>(range.clone(), part, fetch, None, out),
-                        _ => gather.columns::<1>(range.clone(), part, fetch, None, out),
+                        64.. => gather.columns::<64>(range.clone(), part, fetch, tile, &mut out),
+                        33.. => gather.up_to_twice::<32>(range.clone(), part, fetch, &mut out),
+                        32 => gather.columns::<32>(range.clone(), part, fetch, tile, &mut out),
+                        17.. => gather.up_to_twice::<16>(range.clone(), part, fetch, &mut out),
+                        16 => gather.columns::<16>(range.clone(), part, fetch, tile, &mut out),
+                        9.. => gather.up_to_twice::<8>(range.clone(), part, fetch, &mut out),
+                        8 => gather.columns::<8>(range.clone(), part, fetch, None, &mut out),
+                        5.. => gather.up_to_twice::<4>(range.clone(), part, fetch, &mut out),
+                        4 => gather.columns::<4>(range.clone(), part, fetch, None, &mut out),
+                        3 => gather.up_to_twice::<2>(range.clone(), part, fetch, &mut out),
+                        2 => gather.columns::<2>(range.clone(), part, fetch, None, &mut out),
+                        _ => gather.columns::<1>(range.clone(), part, fetch, None, &mut out),
                     };
                 }
             }
@@ -105,9 +107,9 @@ pub(crate) fn gather_rows_over<T: Float>(
     width: usize,
     out: &mut [T],
 ) {
-    // SAFETY: both types have one layout, and only proper values are written.
-    let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<T>]) };
-    gather_rows(rows, range, x, width, None, false, out);
+    // SAFETY: sums are written, which are initialised.
+    let out = unsafe { overwritten(out) };
+    gather_rows(rows, range, x, width, None, out);
 }
 
 /// Eight heads of eight are the default of attention layers. They have loops of their own over all
@@ -141,7 +143,6 @@ struct Gather<'a, T> {
     x: &'a [T],
     width: usize,
     bias: Option<&'a [T]>,
-    add: bool,
 }
 
 /// Columns `from..from + used` of one head.
@@ -164,14 +165,16 @@ impl<T: Float> Gather<'_, T> {
         part: Part,
         fetch: bool,
         tile: Option<usize>,
-        out: &mut [MaybeUninit<T>],
+        out: &mut Target<'_, T>,
     ) -> usize {
         // SAFETY: the caller's promise.
         unsafe {
-            match (tile, fetch) {
-                (Some(tile), _) if B >= 16 => self.by_tiles::<B>(range, part, tile, out),
-                (_, true) => self.by_rows::<B, false, true>(range, part, out),
-                (_, false) => self.by_rows::<B, false, false>(range, part, out),
+            if let Some(tile) = tile.filter(|_| B >= 16) {
+                self.by_tiles::<B>(range, part, tile, out);
+            } else if fetch {
+                self.by_rows::<B, false, true>(range, part, out);
+            } else {
+                self.by_rows::<B, false, false>(range, part, out);
             }
         }
         B
@@ -188,13 +191,14 @@ impl<T: Float> Gather<'_, T> {
         range: Range<usize>,
         part: Part,
         fetch: bool,
-        out: &mut [MaybeUninit<T>],
+        out: &mut Target<'_, T>,
     ) -> usize {
         // SAFETY: the caller's promise.
         unsafe {
-            match fetch {
-                true => self.by_rows::<B, true, true>(range, part, out),
-                false => self.by_rows::<B, true, false>(range, part, out),
+            if fetch {
+                self.by_rows::<B, true, true>(range, part, out);
+            } else {
+                self.by_rows::<B, true, false>(range, part, out);
             }
         }
         part.used
@@ -220,7 +224,7 @@ impl<T: Float> Gather<'_, T> {
         &self,
         range: Range<usize>,
         part: Part,
-        out: &mut [MaybeUninit<T>],
+        out: &mut Target<'_, T>,
     ) {
         let last = if TWO {
             part.from + part.used - B
@@ -249,17 +253,13 @@ impl<T: Float> Gather<'_, T> {
                 even.0[b] += odd.0[b];
                 even.1[b] += odd.1[b];
             }
-            let out = &mut out[i * self.width..(i + 1) * self.width];
+            let mut out = out.part(i * self.width..(i + 1) * self.width);
             if TWO {
                 // The second store writes the overlap of both.
-                store(
-                    &even.0[..last - part.from],
-                    self.add,
-                    &mut out[part.from..last],
-                );
-                store(&even.1, self.add, &mut out[last..last + B]);
+                out.part(part.from..last).store(&even.0[..last - part.from]);
+                out.part(last..last + B).store(&even.1);
             } else {
-                store(&even.0, self.add, &mut out[part.from..part.from + B]);
+                out.part(part.from..part.from + B).store(&even.0);
             }
         }
     }
@@ -276,7 +276,7 @@ impl<T: Float> Gather<'_, T> {
         range: Range<usize>,
         part: Part,
         tile: usize,
-        out: &mut [MaybeUninit<T>],
+        out: &mut Target<'_, T>,
     ) {
         let (pattern, start) = (self.rows.pattern, self.start::<B>(part.from));
         let at_once = (SUM_BYTES / (2 * B * size_of::<T>()))
@@ -295,12 +295,11 @@ impl<T: Float> Gather<'_, T> {
             {
                 for (i, row) in rows.clone().enumerate() {
                     let (mut k, entries) = (next[i], pattern.row(row));
-                    let stop = match limit < pattern.num_cols() {
-                        true => {
-                            let candidates = &pattern.indices()[k..entries.end.min(k + tile)];
-                            k + candidates.partition_point(|&column| (column as usize) < limit)
-                        }
-                        false => entries.end,
+                    let stop = if limit < pattern.num_cols() {
+                        let candidates = &pattern.indices()[k..entries.end.min(k + tile)];
+                        k + candidates.partition_point(|&column| (column as usize) < limit)
+                    } else {
+                        entries.end
                     };
                     let [mut even, mut odd] = sums[i];
                     // SAFETY: k and k + 1 are entries of the row.
@@ -326,7 +325,7 @@ impl<T: Float> Gather<'_, T> {
                     even[b] += odd[b];
                 }
                 let at = (row - range.start) * self.width + part.from;
-                store(even, self.add, &mut out[at..at + B]);
+                out.part(at..at + B).store(even);
             }
         }
     }
@@ -391,7 +390,7 @@ impl<T: Float> Gather<'_, T> {
     /// # Safety
     /// As for [`columns`](Self::columns), with eight heads and 64 columns.
     #[inline(always)]
-    unsafe fn eight_heads(&self, range: Range<usize>, fetch: bool, out: &mut [MaybeUninit<T>]) {
+    unsafe fn eight_heads(&self, range: Range<usize>, fetch: bool, out: &mut Target<'_, T>) {
         let indices = self.rows.pattern.indices();
         let fetch_until = if fetch {
             indices.len().saturating_sub(AHEAD)
@@ -416,7 +415,7 @@ impl<T: Float> Gather<'_, T> {
                     sum[c] = values[c].mul_add(from[c], sum[c]);
                 }
             }
-            store(&sum, self.add, &mut out[i * WIDTH..(i + 1) * WIDTH]);
+            out.part(i * WIDTH..(i + 1) * WIDTH).store(&sum);
         }
     }
 }
@@ -474,21 +473,6 @@ fn cut<T: Float, const B: usize>(x: &[T]) -> [T; B] {
     std::array::from_fn(|b| x.get(b).copied().unwrap_or(T::ZERO))
 }
 
-/// Writes values, or adds them to the present ones.
-#[inline(always)]
-fn store<T: Float>(values: &[T], add: bool, out: &mut [MaybeUninit<T>]) {
-    if add {
-        for (out, value) in out.iter_mut().zip(values) {
-            // SAFETY: a target that is added to was written before, by the caller's promise.
-            out.write(unsafe { out.assume_init() } + *value);
-        }
-        return;
-    }
-    for (out, value) in out.iter_mut().zip(values) {
-        out.write(*value);
-    }
-}
-
 simd_dispatch! {
     /// Computes the inner product of row `a[row]` and `b[column]` for each entry and head: `heads`
     /// values an entry.
@@ -499,11 +483,10 @@ simd_dispatch! {
         a: &[T],
         b: &[T],
         width: usize,
-        add: bool,
-        out: &mut [MaybeUninit<T>],
+        out: Target<'_, T>,
     ) {
         let head_width = width / heads;
-        let mut slot = 0;
+        let (mut out, mut slot) = (out, 0);
         for row in range {
             let a = &a[row * width..(row + 1) * width];
             for k in pattern.row(row) {
@@ -512,13 +495,13 @@ simd_dispatch! {
                 if let (HEADS, Some((a, _)), Some((b, _))) = (heads, a.split_first_chunk(), b.split_first_chunk())
                     && width == WIDTH
                 {
-                    store(&inner_products_of_heads(a, b), add, &mut out[slot..slot + HEADS]);
+                    out.part(slot..slot + HEADS).store(&inner_products_of_heads(a, b));
                     slot += HEADS;
                     continue;
                 }
                 for head in 0..heads {
                     let columns = head * head_width..(head + 1) * head_width;
-                    store(&[inner_product(&a[columns.clone()], &b[columns])], add, &mut out[slot..slot + 1]);
+                    out.part(slot..slot + 1).store(&[inner_product(&a[columns.clone()], &b[columns])]);
                     slot += 1;
                 }
             }
@@ -547,10 +530,10 @@ simd_dispatch! {
         a: &[T],
         b: &[T],
         width: usize,
-        add: bool,
-        out: &mut [MaybeUninit<T>],
+        out: Target<'_, T>,
     ) {
-        for (out, &(u, v)) in out.chunks_exact_mut(1).zip(pairs) {
+        let mut out = out;
+        for (i, &(u, v)) in pairs.iter().enumerate() {
             let mut sums = [T::ZERO; PAIR_LANES];
             let there = lanes_of(a, u, width).iter().zip(lanes_of(b, v, width));
             let back = lanes_of(a, v, width).iter().zip(lanes_of(b, u, width));
@@ -561,7 +544,7 @@ simd_dispatch! {
             }
             // In a fixed order, halves on halves.
             let [s0, s1, s2, s3, s4, s5, s6, s7] = sums;
-            store(&[((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))], add, out);
+            out.part(i..i + 1).store(&[((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))]);
         }
     }
 }
@@ -800,11 +783,18 @@ mod tests {
         (Pattern::new(num_cols as usize, offsets, indices), values)
     }
 
-    fn written(out: Vec<MaybeUninit<f32>>) -> Vec<u32> {
-        // SAFETY: values were there from the start.
-        out.into_iter()
-            .map(|value| unsafe { value.assume_init() }.to_bits())
-            .collect()
+    fn bits(out: &[f32]) -> Vec<u32> {
+        out.iter().map(|value| value.to_bits()).collect()
+    }
+
+    /// Memory that is written or added to, as a test asks for.
+    fn target(values: &mut [f32], add: bool) -> Target<'_, f32> {
+        if add {
+            Target::Add(values)
+        } else {
+            // SAFETY: the kernels write sums, which are initialised.
+            unsafe { overwritten(values) }
+        }
     }
 
     /// Every width is split into blocks differently; to the last bit each result is two running
@@ -830,8 +820,9 @@ mod tests {
                 heads,
             };
             for (add, range) in [(false, 0..9), (true, 2..8)] {
-                let mut out = vec![MaybeUninit::new(0.5); range.len() * width];
-                gather_rows(rows, range.clone(), &x, width, Some(&bias), add, &mut out);
+                let mut out = vec![0.5; range.len() * width];
+                let to = target(&mut out, add);
+                gather_rows(rows, range.clone(), &x, width, Some(&bias), to);
                 let mut expected = Vec::new();
                 for row in range {
                     for column in 0..width {
@@ -849,7 +840,7 @@ mod tests {
                             .push((if add { 0.5 } else { 0.0 } + (sums[0] + sums[1])).to_bits());
                     }
                 }
-                assert_eq!(written(out), expected, "{heads} heads, {width} wide");
+                assert_eq!(bits(&out), expected, "{heads} heads, {width} wide");
             }
         }
     }
@@ -875,24 +866,25 @@ mod tests {
                         x: &x,
                         width,
                         bias: Some(&bias),
-                        add,
                     };
                     let part = Part {
                         head: 0,
                         from: 0,
                         used: width,
                     };
-                    let out = vec![MaybeUninit::new(0.5); range.len() * width];
+                    let out = vec![0.5; range.len() * width];
                     for tile in [1, 3, 32, 1000] {
                         let (mut plain, mut tiled) = (out.clone(), out.clone());
                         // SAFETY: a row of x for each column, and of the result for each row.
                         unsafe {
-                            gather.by_rows::<16, false, false>(range.clone(), part, &mut plain);
-                            gather.by_tiles::<16>(range.clone(), part, tile, &mut tiled);
+                            let mut to = target(&mut plain, add);
+                            gather.by_rows::<16, false, false>(range.clone(), part, &mut to);
+                            let mut to = target(&mut tiled, add);
+                            gather.by_tiles::<16>(range.clone(), part, tile, &mut to);
                         }
                         assert_eq!(
-                            written(tiled),
-                            written(plain),
+                            bits(&tiled),
+                            bits(&plain),
                             "{num_cols} columns, {width} wide, tiles of {tile}"
                         );
                     }

@@ -34,16 +34,17 @@ mod operations;
 mod operator;
 mod ops;
 mod pattern;
-mod sandwich;
 mod segment;
 mod shape;
 #[doc(hidden)]
 pub mod simd;
 #[doc(hidden)]
 pub mod tape;
+mod target;
 #[doc(hidden)]
 pub mod testing;
 mod threads;
+mod triple_product;
 
 pub use activation::{Dropout, dropout, relu, relu_dropout};
 pub use adam::{Adam, AdamSettings};
@@ -59,13 +60,13 @@ pub use file::load_safetensors;
 pub use loss::{class_weighted_cross_entropy, masked_cross_entropy, soft_cross_entropy};
 pub use operator::{Operator, Pairs, constant_convolution, dense_convolution, sampled_products};
 pub use pattern::{Pattern, Transposed};
-pub use sandwich::p_v_pt;
 pub use segment::{
     Extreme, gather_cols, scatter_rows, segment_extreme, segment_median, segment_softmax,
 };
 pub use shape::{MAX_RANK, Shape};
 pub use tape::GradStore;
 pub use threads::{start_threads, thread_pool};
+pub use triple_product::p_v_pt;
 
 /// Operations of this crate, for the list of operations.
 mod all {
@@ -77,6 +78,11 @@ mod all {
     pub(crate) use crate::loss::{CrossEntropy, SoftCrossEntropy};
     pub(crate) use crate::operator::all::*;
     pub(crate) use crate::ops::all::*;
-    pub(crate) use crate::sandwich::TripleProduct;
-    pub(crate) use crate::segment::{GiveWinners, SegmentSoftmax, TakeWinners};
+    pub(crate) use crate::segment::{ScatterExtremes, SegmentSoftmax, SelectExtremes};
+    pub(crate) use crate::triple_product::TripleProduct;
 }
+
+/// Compiles the example of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -194,7 +194,7 @@ impl Operation for CrossEntropy {
             let logits = at.inputs[0].values::<T>()?;
             let scale_of_all = self.mean(grad.to_scalar::<T>()?.wide());
             let work = |target: Target<'_, T>| {
-                let out = target.begun();
+                let out = target.initialised();
                 for (row, class) in self.items() {
                     let scale = self.weight(class) * scale_of_all;
                     let z = &logits[row * width..(row + 1) * width];

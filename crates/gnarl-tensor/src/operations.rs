@@ -27,10 +27,10 @@ macro_rules! operations {
 operations! {
     Abs, Add, AddBias, Additive, Affine, AffineMap, ApplyConstant, ApplyFactored, ApplyPairs,
     ApplyTransposed, ApplyVariable, Broadcast, Cast, Cat, Choose, ConstantConvolution, CrossEntropy,
-    DenseConvolution, Div, Elu, EntryValues, Exp, Gate, Gather, GatV2, GiveWinners, IndexAdd,
+    DenseConvolution, Div, Elu, EntryValues, Exp, Gate, Gather, GatV2, ScatterExtremes, IndexAdd,
     IndexSelect, Log, MatMul, Maximum, Mul, Narrow, Neg, Pad, PairProducts, PlainDropout, Powf, Recip,
     Relu, ReluDropout, Reshape, Round, Same, SampledProducts, TripleProduct, ScatterAdd, SegmentSoftmax,
-    Sign, SoftCrossEntropy, Sqr, Sqrt, Sub, SumTo, TakeWinners, Tanh, Transpose,
+    Sign, SoftCrossEntropy, Sqr, Sqrt, Sub, SumTo, SelectExtremes, Tanh, Transpose,
 }
 
 #[cfg(test)]

@@ -34,20 +34,20 @@ pub struct Transposed {
 
 /// New numbering of columns.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct ColumnNumbers {
     of_column: Option<Vec<u32>>,
     count: usize,
 }
 
-impl Places {
+impl ColumnNumbers {
     /// Numbers the columns `chosen`, in their order, of `num_cols`.
     pub fn new(chosen: &[u32], num_cols: usize) -> Self {
-        let mut places = vec![u32::MAX; num_cols];
+        let mut numbers = vec![u32::MAX; num_cols];
         for (i, &column) in chosen.iter().enumerate() {
-            places[column as usize] = i as u32;
+            numbers[column as usize] = i as u32;
         }
         Self {
-            of_column: Some(places),
+            of_column: Some(numbers),
             count: chosen.len(),
         }
     }
@@ -64,13 +64,13 @@ impl Places {
         match self
             .of_column
             .as_ref()
-            .map_or(column, |places| places[column as usize])
+            .map_or(column, |numbers| numbers[column as usize])
         {
             u32::MAX => bail!(
                 "operator: node {column} is a neighbour, but not among the {} nodes chosen",
                 self.count
             ),
-            place => Ok(place),
+            number => Ok(number),
         }
     }
 }
@@ -130,9 +130,16 @@ impl Pattern {
         }
     }
 
-    /// Builds a pattern from parts of a valid one, without checks. Kernels rely on the checks of
-    /// [`new`](Self::new).
-    pub(crate) fn of_valid(num_cols: usize, offsets: Vec<usize>, indices: Vec<u32>) -> Self {
+    /// Builds a pattern from parts of a valid one, without the checks of [`new`](Self::new).
+    ///
+    /// # Safety
+    /// The offsets rise from 0 to the number of indices, and every index is below `num_cols`:
+    /// kernels read memory by them unchecked.
+    pub(crate) unsafe fn new_unchecked(
+        num_cols: usize,
+        offsets: Vec<usize>,
+        indices: Vec<u32>,
+    ) -> Self {
         debug_assert!(
             Self::is_valid(num_cols, &offsets, &indices),
             "pattern entries"
@@ -196,7 +203,11 @@ impl Pattern {
 
     /// Returns these rows with renumbered columns, and the original entries. Entries keep their
     /// order within a row. Fails for a column without a new number.
-    pub(crate) fn restricted(&self, rows: &[u32], columns: &Places) -> Result<(Pattern, Vec<u32>)> {
+    pub(crate) fn restricted(
+        &self,
+        rows: &[u32],
+        columns: &ColumnNumbers,
+    ) -> Result<(Pattern, Vec<u32>)> {
         let mut offsets = vec![0];
         let mut entries: Vec<u32> = Vec::new();
         for &row in rows {

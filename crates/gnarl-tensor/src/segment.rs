@@ -12,7 +12,7 @@ use crate::error::{Result, bail};
 use crate::operator::Operator;
 use crate::pattern::Pattern;
 use crate::simd::simd_dispatch;
-use crate::tape::{Computed, Gradients, Operation, Sinks, apply};
+use crate::tape::{Computed, Gradients, Operation, Sinks, Target, apply};
 
 /// Computes the softmax of `scores` (`[entries, heads]`) over the entries of each row, head by
 /// head.
@@ -50,6 +50,7 @@ simd_dispatch! {
     ) {
         let (base, step) = (pattern.offsets()[rows.start] * heads, heads.max(1));
         let values = |row: usize| pattern.row(row).start * heads..pattern.row(row).end * heads;
+        assert_eq!(out.len(), pattern.offsets()[rows.end] * heads - base, "values of the entries");
         let mut of_heads = vec![T::LOWEST; heads];
         for row in rows.clone() {
             let entries = values(row);
@@ -64,9 +65,10 @@ simd_dispatch! {
                 }
             }
         }
-        // SAFETY: the rows have all entries of this part, and both types have one layout.
+        // SAFETY: the rows have all entries of this part, as was checked, and both types have one
+        // layout.
         let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [T]) };
-        out.iter_mut().for_each(|e| *e = e.quick_exp());
+        out.iter_mut().for_each(|e| *e = e.fast_exp());
         for row in rows {
             let entries = values(row);
             let out = &mut out[entries.start - base..entries.end - base];
@@ -114,9 +116,8 @@ impl Operation for SegmentSoftmax {
             // SAFETY: the rows have all entries, and each is written.
             unsafe {
                 to.fill::<T>(0, |target| {
-                    let (out, add) = target.split();
-                    self.pattern.for_entry_blocks(out, heads, |rows, out| {
-                        softmax_grad_rows(&self.pattern, rows, &p, &g, heads, add, out);
+                    target.for_entry_blocks(&self.pattern, heads, |rows, out| {
+                        softmax_grad_rows(&self.pattern, rows, &p, &g, heads, out);
                     });
                 })
             }
@@ -133,26 +134,23 @@ simd_dispatch! {
         p: &[T],
         g: &[T],
         heads: usize,
-        add: bool,
-        out: &mut [MaybeUninit<T>],
+        out: Target<'_, T>,
     ) {
+        let mut out = out;
         let base = pattern.offsets()[rows.start] * heads;
         let step = heads.max(1);
         let mut means = vec![T::ZERO; heads];
         for row in rows {
             let entries = pattern.row(row).start * heads..pattern.row(row).end * heads;
             let (p, g) = (&p[entries.clone()], &g[entries.clone()]);
-            let out = &mut out[entries.start - base..entries.end - base];
+            let mut out = out.part(entries.start - base..entries.end - base);
             means.fill(T::ZERO);
             for (p, g) in p.chunks_exact(step).zip(g.chunks_exact(step)) {
                 means.iter_mut().zip(p).zip(g).for_each(|((mean, p), g)| *mean += *p * *g);
             }
-            for ((out, p), g) in out.chunks_exact_mut(step).zip(p.chunks_exact(step)).zip(g.chunks_exact(step)) {
-                for (((out, p), g), mean) in out.iter_mut().zip(p).zip(g).zip(&means) {
-                    // SAFETY: a target that is added to was written before.
-                    let before = if add { unsafe { out.assume_init() } } else { T::ZERO };
-                    out.write(before + *p * (*g - *mean));
-                }
+            for (i, (p, g)) in p.chunks_exact(step).zip(g.chunks_exact(step)).enumerate() {
+                let products = p.iter().zip(g).zip(&means).map(|((p, g), mean)| *p * (*g - *mean));
+                out.part(i * step..(i + 1) * step).add(products);
             }
         }
     }
@@ -198,21 +196,21 @@ pub fn segment_extreme(pattern: &Arc<Pattern>, x: &Tensor, which: Extreme) -> Re
             pattern.num_cols()
         );
     }
-    let mut winners = vec![NOBODY; pattern.num_rows() * width];
+    let mut selected = vec![NONE; pattern.num_rows() * width];
     by_precision!("segment extreme", x.dtype(), T => {
         let x = x.values::<T>()?;
-        pattern.for_row_blocks(&mut winners, width, |rows, winners| {
-            for (row, winners) in rows.zip(winners.chunks_exact_mut(width.max(1))) {
-                for (c, won) in winners.iter_mut().enumerate() {
-                    *won = winner(pattern, which, row, &x[..], (width, c)).unwrap_or(NOBODY);
+        pattern.for_row_blocks(&mut selected, width, |rows, selected| {
+            for (row, selected) in rows.zip(selected.chunks_exact_mut(width.max(1))) {
+                for (c, selected) in selected.iter_mut().enumerate() {
+                    *selected = extreme(pattern, which, row, &x[..], (width, c)).unwrap_or(NONE);
                 }
             }
         });
     });
     apply(
-        TakeWinners(Winners {
+        SelectExtremes(Selected {
             pattern: pattern.clone(),
-            of_row: Arc::new(winners),
+            of_row: Arc::new(selected),
             width,
         }),
         &[x],
@@ -233,20 +231,20 @@ pub fn segment_median(pattern: &Arc<Pattern>, weights: &Tensor, x: &Tensor) -> R
             weights.elem_count()
         );
     }
-    let mut winners = vec![NOBODY; pattern.num_rows() * width];
+    let mut selected = vec![NONE; pattern.num_rows() * width];
     by_precision!("segment median", x.dtype(), T => {
         let (x, weights) = (x.values::<T>()?, weights.values::<T>()?);
         let wide = |value: T| T::wide(value);
-        pattern.for_row_blocks(&mut winners, width, |rows, winners| {
+        pattern.for_row_blocks(&mut selected, width, |rows, selected| {
             let mut counted: Vec<(u32, f64)> = Vec::new();
             let mut sorted: Vec<(T, u32, f64)> = Vec::new();
-            for (row, winners) in rows.zip(winners.chunks_exact_mut(width.max(1))) {
+            for (row, selected) in rows.zip(selected.chunks_exact_mut(width.max(1))) {
                 counted.clear();
                 let entries = pattern.row(row).map(|k| (pattern.indices()[k], wide(weights[k])));
                 counted.extend(entries.filter(|(_, weight)| *weight > 0.0));
                 // Equal halves stay equal whatever rounding does to them.
                 let half = 0.5 * (1.0 - 1e-5) * counted.iter().map(|(_, weight)| weight).sum::<f64>();
-                for (c, won) in winners.iter_mut().enumerate() {
+                for (c, selected) in selected.iter_mut().enumerate() {
                     sorted.clear();
                     sorted.extend(counted.iter().map(|&(col, weight)| (x[col as usize * width + c], col, weight)));
                     sorted.sort_unstable_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal).then(a.1.cmp(&b.1)));
@@ -255,26 +253,26 @@ pub fn segment_median(pattern: &Arc<Pattern>, weights: &Tensor, x: &Tensor) -> R
                         below += weight;
                         below >= half
                     });
-                    *won = first.map_or(NOBODY, |(_, col, _)| *col);
+                    *selected = first.map_or(NONE, |(_, col, _)| *col);
                 }
             }
         });
     });
     apply(
-        TakeWinners(Winners {
+        SelectExtremes(Selected {
             pattern: pattern.clone(),
-            of_row: Arc::new(winners),
+            of_row: Arc::new(selected),
             width,
         }),
         &[x],
     )
 }
 
-/// Marks a row without entries, which has no winner.
-const NOBODY: u32 = u32::MAX;
+/// Marks a row without entries, from which nothing is selected.
+const NONE: u32 = u32::MAX;
 
-/// Returns the column of the winning entry of a row, for feature `c` of `width`.
-fn winner<T: Float>(
+/// Returns the column of the largest or smallest value of a row, for feature `c` of `width`.
+fn extreme<T: Float>(
     pattern: &Pattern,
     which: Extreme,
     row: usize,
@@ -296,52 +294,52 @@ fn winner<T: Float>(
     })
 }
 
-/// Winning entry of each value of the result.
+/// Column selected for each value of the result.
 #[derive(Clone)]
-struct Winners {
+struct Selected {
     pattern: Arc<Pattern>,
     of_row: Arc<Vec<u32>>,
     width: usize,
 }
 
-/// Winner's value for each row and column.
-pub(crate) struct TakeWinners(Winners);
+/// Selected value for each row and column.
+pub(crate) struct SelectExtremes(Selected);
 
-impl Operation for TakeWinners {
+impl Operation for SelectExtremes {
     fn name(&self) -> &'static str {
         "segment extreme"
     }
 
     fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
-        let Winners {
+        let Selected {
             pattern,
             of_row,
             width,
         } = &self.0;
         by_precision!(self.name(), inputs[0].dtype(), T => {
             let x = inputs[0].values::<T>()?;
-            let value = |(i, &won): (usize, &u32)| if won == NOBODY { 0.0 } else { x[won as usize * width + i % width] };
+            let value = |(i, &selected): (usize, &u32)| if selected == NONE { 0.0 } else { x[selected as usize * width + i % width] };
             let values: Vec<T> = of_row.iter().enumerate().map(value).collect();
             Tensor::from_vec(values, (pattern.num_rows(), *width), inputs[0].device())
         })
     }
 
     fn backward(&self, _at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
-        Ok(vec![Some(apply(GiveWinners(self.0.clone()), &[grad])?)])
+        Ok(vec![Some(apply(ScatterExtremes(self.0.clone()), &[grad])?)])
     }
 }
 
-/// Sum of each row's values at their winners: the adjoint of taking.
-pub(crate) struct GiveWinners(Winners);
+/// Sum of each row's values at the selected columns: the adjoint of selecting.
+pub(crate) struct ScatterExtremes(Selected);
 
-impl Operation for GiveWinners {
+impl Operation for ScatterExtremes {
     fn name(&self) -> &'static str {
         "gradient of segment extreme"
     }
 
-    /// Each winner collects from the rows it may have won: no two threads write to one place.
+    /// Each column sums the rows that may have selected it: no two threads write to one place.
     fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
-        let Winners {
+        let Selected {
             pattern,
             of_row,
             width,
@@ -368,7 +366,7 @@ impl Operation for GiveWinners {
     }
 
     fn backward(&self, _at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
-        Ok(vec![Some(apply(TakeWinners(self.0.clone()), &[grad])?)])
+        Ok(vec![Some(apply(SelectExtremes(self.0.clone()), &[grad])?)])
     }
 }
 
@@ -403,7 +401,7 @@ mod examples {
         }
     }
 
-    impl Examples for TakeWinners {
+    impl Examples for SelectExtremes {
         fn examples() -> Vec<Example> {
             let on = |p: Arc<Pattern>| {
                 let shape = [p.num_cols(), 3];
@@ -416,19 +414,19 @@ mod examples {
         }
     }
 
-    impl Examples for GiveWinners {
+    impl Examples for ScatterExtremes {
         fn examples() -> Vec<Example> {
             let p = patterns().remove(0);
             let of_row: Vec<u32> = (0..7)
-                .map(|row| p.indices()[p.row(row)].first().copied().unwrap_or(NOBODY))
+                .map(|row| p.indices()[p.row(row)].first().copied().unwrap_or(NONE))
                 .collect();
-            let winners = Winners {
+            let selected = Selected {
                 pattern: p,
                 of_row: Arc::new(of_row),
                 width: 1,
             };
             vec![Example::of(&[&[7, 1]], move |v| {
-                apply(GiveWinners(winners.clone()), &[&v[0]])
+                apply(ScatterExtremes(selected.clone()), &[&v[0]])
             })]
         }
     }
@@ -527,7 +525,7 @@ mod tests {
         check_gradients(&[random(&[op.num_entries(), 3], 6)], |v| {
             scatter_rows(p, &v[0])
         });
-        // Values far apart, so that a step never changes the winner.
+        // Values far apart, so that a step never changes the selected value.
         let spread: Vec<f32> = (0..18).map(|i| ((i * 7) % 18) as f32 * 0.1).collect();
         let spread = Tensor::from_vec(spread, (6, 3), &Device::Cpu).unwrap();
         for which in [Extreme::Max, Extreme::Min] {

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shapes_that_stretch() {
+    fn shapes_that_broadcast() {
         let of = |a: &[usize], b: &[usize]| {
             Shape::from(a)
                 .broadcast(&Shape::from(b))

@@ -6,7 +6,7 @@
 
 /// Instruction sets that kernels are compiled for, the widest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum InstructionSet {
     /// The build's own target: SSE2 on x86-64, NEON on aarch64.
     Portable,
     /// AVX2 with FMA.
@@ -19,16 +19,16 @@ pub enum Level {
 
 /// Returns the widest instruction set of this machine.
 #[inline(always)]
-pub fn level() -> Level {
+pub fn instruction_set() -> InstructionSet {
     #[cfg(test)]
-    if let Some(level) = testing::FORCED.get() {
-        return level;
+    if let Some(instruction_set) = testing::FORCED.get() {
+        return instruction_set;
     }
     detected()
 }
 
 #[inline(always)]
-fn detected() -> Level {
+fn detected() -> InstructionSet {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
         let has_avx512 = is_x86_feature_detected!("avx512f")
@@ -36,12 +36,12 @@ fn detected() -> Level {
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl");
         return if has_avx512 {
-            Level::Avx512
+            InstructionSet::Avx512
         } else {
-            Level::Avx2
+            InstructionSet::Avx2
         };
     }
-    Level::Portable
+    InstructionSet::Portable
 }
 
 /// Declares a function whose body is compiled for AVX-512 and AVX2 as well and chosen at run time.
@@ -70,15 +70,15 @@ macro_rules! simd_dispatch {
                 portable($($arg),*)
             }
 
-            match $crate::simd::level() {
+            match $crate::simd::instruction_set() {
                 // SAFETY: the level was detected, so the machine has every feature that the
                 // function is compiled with.
                 #[cfg(target_arch = "x86_64")]
-                $crate::simd::Level::Avx512 => unsafe { avx512($($arg),*) },
+                $crate::simd::InstructionSet::Avx512 => unsafe { avx512($($arg),*) },
                 // SAFETY: as above.
                 #[cfg(target_arch = "x86_64")]
-                $crate::simd::Level::Avx2 => unsafe { avx2($($arg),*) },
-                $crate::simd::Level::Portable => portable($($arg),*),
+                $crate::simd::InstructionSet::Avx2 => unsafe { avx2($($arg),*) },
+                $crate::simd::InstructionSet::Portable => portable($($arg),*),
             }
         }
     };
@@ -88,25 +88,28 @@ pub(crate) use simd_dispatch;
 
 #[cfg(test)]
 pub(crate) mod testing {
-    use super::{Level, detected};
+    use super::{InstructionSet, detected};
     use std::cell::Cell;
 
     thread_local! {
-        pub(super) static FORCED: Cell<Option<Level>> = const { Cell::new(None) };
+        pub(super) static FORCED: Cell<Option<InstructionSet>> = const { Cell::new(None) };
     }
 
     /// Calls `test` once for every instruction set that this machine has, on this thread.
-    pub fn for_every_level(test: impl Fn(Level)) {
+    pub fn for_every_instruction_set(test: impl Fn(InstructionSet)) {
         let all = [
-            Level::Portable,
+            InstructionSet::Portable,
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2,
+            InstructionSet::Avx2,
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512,
+            InstructionSet::Avx512,
         ];
-        for level in all.into_iter().filter(|level| *level <= detected()) {
-            FORCED.set(Some(level));
-            test(level);
+        for instruction_set in all
+            .into_iter()
+            .filter(|instruction_set| *instruction_set <= detected())
+        {
+            FORCED.set(Some(instruction_set));
+            test(instruction_set);
             FORCED.set(None);
         }
     }

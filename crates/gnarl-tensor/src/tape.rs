@@ -10,12 +10,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::mem::MaybeUninit;
 
 use crate::array::{Tensor, TensorId};
 use crate::element::{DType, Float, by_precision};
 use crate::error::{Error, Result, bail};
 use crate::shape::Shape;
+
+pub use crate::target::Target;
 
 /// Differentiable operation.
 ///
@@ -154,40 +155,6 @@ pub struct Sinks<'a> {
     gathered: &'a mut ById<Tensor>,
     inputs: &'a [Tensor],
     wanted: &'a [bool],
-}
-
-/// Memory for a gradient: uninitialised and to be written in full, or with a sum to add to.
-pub enum Target<'a, T> {
-    /// Uninitialised memory: every value must be written.
-    Write(&'a mut [MaybeUninit<T>]),
-    /// Values so far, to add to.
-    Add(&'a mut [T]),
-}
-
-impl<'a, T: Float> Target<'a, T> {
-    /// Returns values to add to: the values so far, or zeros.
-    pub fn begun(self) -> &'a mut [T] {
-        match self {
-            Target::Add(values) => values,
-            Target::Write(values) => {
-                values.iter_mut().for_each(|value| _ = value.write(T::ZERO));
-                // SAFETY: just written.
-                unsafe { &mut *(std::ptr::from_mut(values) as *mut [T]) }
-            }
-        }
-    }
-
-    /// Returns the values, and true if they are to be added to instead of written.
-    pub fn split(self) -> (&'a mut [MaybeUninit<T>], bool) {
-        match self {
-            Target::Write(values) => (values, false),
-            // SAFETY: both types have one layout; the caller writes only proper values.
-            Target::Add(values) => (
-                unsafe { &mut *(std::ptr::from_mut(values) as *mut [MaybeUninit<T>]) },
-                true,
-            ),
-        }
-    }
 }
 
 impl Sinks<'_> {
@@ -369,7 +336,7 @@ impl Tensor {
     fn seed(&self) -> Result<Tensor> {
         if self.elem_count() != 1 {
             bail!(
-                "gradients are those of one value, not of {} in shape {:?}",
+                "gradients need a scalar, not {} values of shape {:?}",
                 self.elem_count(),
                 self.dims()
             );
@@ -396,14 +363,14 @@ impl Tensor {
             for input in &record.inputs {
                 if !input.is_finite()? {
                     return Ok(Some(format!(
-                        "`{name}` was given what is not finite, in shape {:?}",
+                        "`{name}` was given values that are not finite, in shape {:?}",
                         input.shape()
                     )));
                 }
             }
             if !tensor.is_finite()? {
                 return Ok(Some(format!(
-                    "`{name}` made of numbers what is not finite, in shape {:?}",
+                    "`{name}` computed values that are not finite, in shape {:?}",
                     tensor.shape()
                 )));
             }
@@ -552,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn gradients_go_to_what_was_asked_for_and_no_further() {
+    fn gradients_end_at_the_requested_tensors() {
         let v = Var::new(&[2f64], &Device::Cpu).unwrap();
         let squared = v.sqr().unwrap();
         let y = squared.exp().unwrap();
@@ -575,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_no_gradient_has_none() {
+    fn constants_have_no_gradient() {
         let (v, c) = (
             Var::new(&[2f32], &Device::Cpu).unwrap(),
             Tensor::new(&[3f32], &Device::Cpu).unwrap(),
@@ -594,18 +561,18 @@ mod tests {
                 .backward()
                 .unwrap_err()
                 .to_string()
-                .contains("one value")
+                .contains("need a scalar")
         );
     }
 
     #[test]
-    fn what_is_not_finite_is_named_with_its_operation() {
+    fn nonfinite_values_are_reported_with_their_operation() {
         let v = Var::new(&[[1f32, 200.0]], &Device::Cpu).unwrap();
         let error = |of: Tensor| of.sum_all().unwrap().backward().unwrap_err().to_string();
         let made = error(v.exp().unwrap().relu().unwrap());
         assert!(
             made.contains("is inf: `")
-                && made.contains("made of numbers")
+                && made.contains("computed values")
                 && made.contains("[1, 2]"),
             "{made}"
         );
@@ -614,7 +581,7 @@ mod tests {
             let constant = Tensor::new(&[[1f32, bad]], &Device::Cpu).unwrap();
             let given = error(v.mul(&constant).unwrap());
             assert!(
-                given.contains("was given what is not finite, in shape [1, 2]"),
+                given.contains("was given values that are not finite, in shape [1, 2]"),
                 "{given}"
             );
         }

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pool_has_the_size_asked_for() {
+    fn a_pool_has_the_requested_size() {
         let pool = thread_pool(Some(3)).unwrap();
         assert_eq!(pool.install(rayon::current_num_threads), 3);
         assert!(thread_pool(None).unwrap().current_num_threads() > 0);

@@ -15,9 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::measured::Measured;
 use super::recipe::Recipe;
-use super::table::Spec;
-use super::work::Work;
-use gnarl::study::attack_cache::AttackCache;
+use super::work::{CellInput, RunInput, Spec, Work};
+use gnarl::study::attack::AttackCache;
 use gnarl_graph::{Error, Result};
 
 /// Version of the numerics, raised when the same configuration gives other results: cells of an
@@ -57,9 +56,15 @@ impl CellConfig {
     ///
     /// Fails for an attack with an invalid budget, and for an invalid share of corrupted edges.
     pub fn new(spec: Spec, dataset: &str, recipe: Recipe, runs: usize, seed: u64) -> Result<Self> {
+        let cell = CellInput {
+            dataset,
+            recipe,
+            runs,
+            seed,
+        };
         Ok(Self {
             dataset: dataset.to_string(),
-            work: Work::new(spec, dataset, recipe, runs, seed)?,
+            work: Work::new(spec, &cell)?,
         })
     }
 
@@ -129,11 +134,15 @@ impl CellConfig {
     pub fn run_sharing(
         &self,
         loaded: &Dataset,
-        made: &AttackCache,
+        cache: &AttackCache,
         stop: &AtomicBool,
     ) -> Result<Option<Measured>> {
         let start = Instant::now();
-        let found = self.work.run(loaded, made, stop)?;
+        let found = self.work.run(&RunInput {
+            loaded,
+            cache,
+            stop,
+        })?;
         let seconds = start.elapsed().as_secs_f64();
         Ok(found.map(|found| Measured { seconds, ..found }))
     }
@@ -155,14 +164,15 @@ pub(super) fn fnv1a(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::work::NodeClassificationRow;
     use gnarl_nn::networks::Backbone;
     use gnarl_nn::operator::OperatorChoice;
 
     fn of(backbone: Backbone) -> Spec {
-        Spec::NodeClassification {
+        Spec::NodeClassification(NodeClassificationRow {
             backbone,
             operator: OperatorChoice::Usual,
-        }
+        })
     }
 
     /// A row of the thesis' table.

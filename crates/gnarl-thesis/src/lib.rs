@@ -9,7 +9,7 @@
 //! | [`measure`] | the figure of a cell that a row shows |
 //! | [`attacked`] | models under attack: model and attack |
 //! | [`graphs`] | graph classifiers: model and training graphs |
-//! | [`work`] | the work of a cell: models, fitted in a number of runs |
+//! | [`work`] | the kinds of rows and of cells: one file for each kind |
 //! | [`measured`] | the result of a cell |
 //! | [`cell`] | one cell: its full configuration and the storage of its result |
 //! | [`runner`] | all cells of a table in parallel, continued where an earlier run stopped |
@@ -18,8 +18,8 @@
 //! | [`kept`] | the stored results of a table in the repository: the figure of every run |
 //! | [`quoted`] | the stored results of other studies that the docs quote |
 //!
-//! A new study is one more file of [`tables`] and, if it needs a new kind of work, one more variant
-//! of [`table::Spec`].
+//! A new study is one more file of [`tables`] and, if it needs a new kind of row, one more file of
+//! [`work`] and a line of [`Spec`].
 
 pub mod attacked;
 pub mod cell;
@@ -44,4 +44,5 @@ pub use runner::{
     Progress, RunnerCallbacks, Settings, Shard, dry_run, narrowed, reproduce, reproduce_all,
     with_stored,
 };
-pub use table::{Baseline, Figure, Property, Row, SetProperty, Spec, Table};
+pub use table::{Baseline, Figure, Row, Table};
+pub use work::{Property, SetProperty, Spec};

@@ -4,7 +4,7 @@ use gnarl_graph::centrality::Centrality;
 use serde::{Deserialize, Serialize};
 
 use super::measure::{Measure, PredictionRule};
-use super::table::MAX_DEPTH;
+use super::work::MAX_DEPTH;
 use gnarl::augment::Copies;
 use gnarl::study::attack::AttackRun;
 use gnarl::study::train::{ExitRun, Run, TrainResult};

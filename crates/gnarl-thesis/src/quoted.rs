@@ -136,15 +136,14 @@ impl Drawing {
                 );
                 return Err(Error::argument("results", what));
             }
-            match is_plain_drawing(&picture) {
-                true => Ok(Self { picture, ..drawing }),
-                false => {
-                    let what = format!(
-                        "{} is no picture that gnarl drew: run its command again",
-                        svg.display()
-                    );
-                    Err(Error::argument("results", what))
-                }
+            if is_plain_drawing(&picture) {
+                Ok(Self { picture, ..drawing })
+            } else {
+                let what = format!(
+                    "{} is no picture that gnarl drew: run its command again",
+                    svg.display()
+                );
+                Err(Error::argument("results", what))
             }
         };
         let files = files_in(&folder.join("figures"))?;
@@ -330,6 +329,18 @@ mod tests {
             e.contains("row \"GCN\" has 1 cells, where there are 2 columns"),
             "{e}"
         );
+        std::fs::write(folder.join("one.json"), "{").unwrap();
+        assert!(
+            PublishedStudy::read_all(dir.path())
+                .unwrap_err()
+                .to_string()
+                .contains("one.json")
+        );
+    }
+
+    #[test]
+    fn flawed_drawings_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
         let figures = dir.path().join("figures");
         std::fs::create_dir(&figures).unwrap();
         let said = r#"{"says": "Energy.", "chapter": 3, "command": "gnarl energy"}"#;
@@ -364,12 +375,5 @@ mod tests {
         assert_eq!(Drawing::read_all(dir.path()).unwrap()[0].picture, drawn);
         std::fs::write(figures.join("energy.svg"), "<svg/>").unwrap();
         assert_eq!(Drawing::read_all(dir.path()).unwrap()[0].picture, "<svg/>");
-        std::fs::write(folder.join("one.json"), "{").unwrap();
-        assert!(
-            PublishedStudy::read_all(dir.path())
-                .unwrap_err()
-                .to_string()
-                .contains("one.json")
-        );
     }
 }

@@ -96,9 +96,12 @@ impl Recipe {
     }
 
     fn fill_node(self, mut model: Model, dataset: &str) -> Model {
-        let as_loaded = |names: &[&str]| match names.contains(&dataset) {
-            true => FeatureScaling::AsLoaded,
-            false => FeatureScaling::RowNormalised,
+        let as_loaded = |names: &[&str]| {
+            if names.contains(&dataset) {
+                FeatureScaling::AsLoaded
+            } else {
+                FeatureScaling::RowNormalised
+            }
         };
         // The thesis' networks end in the output of their last layer, without a gain.
         let mut network = NetworkOptions {
@@ -231,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_stays_and_what_does_not_apply_is_left_open() {
+    fn recipes_keep_given_options_and_skip_others() {
         let fill = |recipe: Recipe, model: Model, data| recipe.fill(model, data, Task::Node);
         let gcn = Model::new(Backbone::GCN);
         let texas = fill(Recipe::Thesis, gcn, "texas");

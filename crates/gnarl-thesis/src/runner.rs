@@ -23,7 +23,7 @@ use super::recipe::Recipe;
 use super::report::{Report, Status};
 use super::table::{Table, dataset_name};
 use super::work::{Work, folds_of};
-use gnarl::study::attack_cache::AttackCache;
+use gnarl::study::attack::AttackCache;
 use gnarl_graph::{Error, Result};
 
 /// Settings of a reproduction.
@@ -360,50 +360,83 @@ impl Cells {
         clock: &Clock,
         watch: &RunnerCallbacks<'_>,
     ) -> Result<()> {
-        let (configs, open, folder) = (&self.configs, &self.open, &self.folder);
-        let sources = Sources::new(configs, open, settings);
-        let found: Mutex<Vec<(usize, Outcome)>> = Mutex::new(Vec::new());
-        let broken: Mutex<Option<Error>> = Mutex::new(None);
-        let next = AtomicUsize::new(0);
+        let queue = Queue {
+            cells: self,
+            sources: Sources::new(&self.configs, &self.open, settings),
+            clock,
+            watch,
+            next: AtomicUsize::new(0),
+            found: Mutex::default(),
+            broken: Mutex::default(),
+        };
         // Plain threads that hand their work to rayon's pool: a pool thread that waits inside one
         // cell would start another cell within it, and hold up the first until that is done.
-        let workers = rayon::current_num_threads().min(open.len());
+        let workers = rayon::current_num_threads().min(self.open.len());
         std::thread::scope(|scope| {
-            let work = || {
-                scope.spawn(|| {
-                    while !watch.stop.load(Ordering::Relaxed) && lock(&broken).is_none() {
-                        let Some(&at) = open.get(next.fetch_add(1, Ordering::Relaxed)) else {
-                            return;
-                        };
-                        let mut outcome = run_cell(&configs[at], &sources, watch.stop);
-                        if let Outcome::Measured(measured) = outcome {
-                            match configs[at].store(*measured, folder) {
-                                Ok(kept) => outcome = Outcome::measured(kept),
-                                Err(e) => {
-                                    lock(&broken).get_or_insert(e);
-                                    return;
-                                }
-                            }
-                        }
-                        if outcome == Outcome::NotRun {
-                            return;
-                        }
-                        (watch.on_cell)(&clock.advance(&configs[at], &outcome));
-                        lock(&found).push((at, outcome));
-                    }
-                })
-            };
-            let working: Vec<_> = (0..workers).map(|_| work()).collect();
+            let working: Vec<_> = (0..workers)
+                .map(|_| scope.spawn(|| queue.work_off()))
+                .collect();
             help_the_pool(|| working.iter().all(|worker| worker.is_finished()));
         });
-        if let Some(e) = lock(&broken).take() {
-            return Err(e);
-        }
-        let found = std::mem::take(&mut *lock(&found));
-        for (at, outcome) in found {
+        for (at, outcome) in queue.finished()? {
             self.outcomes[at] = Some(outcome);
         }
         Ok(())
+    }
+}
+
+/// The open cells, which several threads take one after another.
+struct Queue<'a> {
+    cells: &'a Cells,
+    sources: Sources<'a>,
+    clock: &'a Clock,
+    watch: &'a RunnerCallbacks<'a>,
+    /// Position of the next open cell.
+    next: AtomicUsize,
+    found: Mutex<Vec<(usize, Outcome)>>,
+    /// The first failure to store a cell, which ends the run.
+    broken: Mutex<Option<Error>>,
+}
+
+impl Queue<'_> {
+    /// Runs cells until none is left, the run is stopped, or a cell cannot be stored.
+    fn work_off(&self) {
+        while !self.watch.stop.load(Ordering::Relaxed) && lock(&self.broken).is_none() {
+            let next = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(&at) = self.cells.open.get(next) else {
+                return;
+            };
+            match self.run_cell(&self.cells.configs[at]) {
+                Ok(Outcome::NotRun) => return,
+                Ok(outcome) => {
+                    let progress = self.clock.advance(&self.cells.configs[at], &outcome);
+                    (self.watch.on_cell)(&progress);
+                    lock(&self.found).push((at, outcome));
+                }
+                Err(e) => {
+                    lock(&self.broken).get_or_insert(e);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Runs a cell and stores its result; fails if it cannot be stored.
+    fn run_cell(&self, config: &CellConfig) -> Result<Outcome> {
+        match run_cell(config, &self.sources, self.watch.stop) {
+            Outcome::Measured(measured) => Ok(Outcome::measured(
+                config.store(*measured, &self.cells.folder)?,
+            )),
+            other => Ok(other),
+        }
+    }
+
+    /// Returns the outcomes by cell.
+    fn finished(self) -> Result<Vec<(usize, Outcome)>> {
+        match lock(&self.broken).take() {
+            Some(e) => Err(e),
+            None => Ok(std::mem::take(&mut *lock(&self.found))),
+        }
     }
 }
 
@@ -498,17 +531,15 @@ pub(super) fn runs_of(table: &Table, asked: usize) -> usize {
 
 /// Refuses an empty name of rows.
 fn check_rows(settings: &Settings) -> Result<()> {
-    match settings
+    if settings
         .rows
         .as_deref()
         .is_some_and(|rows| rows.trim().is_empty())
     {
-        true => {
-            let what =
-                "an empty part of rows' names stands in all of them: leave it out for all rows";
-            Err(Error::argument("reproduce", what))
-        }
-        false => Ok(()),
+        let what = "an empty part of rows' names stands in all of them: leave it out for all rows";
+        Err(Error::argument("reproduce", what))
+    } else {
+        Ok(())
     }
 }
 
@@ -626,12 +657,13 @@ pub fn narrowed<'t>(tables: &[&'t Table], settings: &Settings) -> Result<Vec<&'t
     check_rows(settings)?;
     let fits = |table: &&&Table| plan(table, settings).is_ok();
     let left: Vec<&Table> = tables.iter().filter(fits).copied().collect();
-    match left.is_empty() {
-        true => Err(Error::argument(
+    if left.is_empty() {
+        Err(Error::argument(
             "reproduce",
             "none of the tables has such rows and columns",
-        )),
-        false => Ok(left),
+        ))
+    } else {
+        Ok(left)
     }
 }
 

@@ -21,24 +21,14 @@
 //! # Ok::<(), gnarl_graph::Error>(())
 //! ```
 
-use std::fmt::Display;
 use std::str::FromStr;
 
 use gnarl_data::load::BUILT_IN;
 use gnarl_data::registry;
-use gnarl_graph::centrality::Centrality;
-use gnarl_graph::community::Method;
-use gnarl_graph::{Graph, GraphSet, properties};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Deserialize;
 
-use super::attacked::{Subject, Threat};
-use super::graphs::Classifier;
-use super::measure::{Agreement, Measure, PredictionRule, Scalar};
-use gnarl_graph::Result;
-use gnarl_nn::depth::Scheme;
-use gnarl_nn::networks::Backbone;
-use gnarl_nn::operator::OperatorChoice;
-use gnarl_robust::inference::log2_neighbours_at_least;
+use super::measure::Measure;
+use super::work::Spec;
 
 /// A table of the thesis.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -97,274 +87,6 @@ pub struct Row {
     /// The thesis' figure for each column; left out in a file if the thesis has none.
     #[serde(default)]
     pub figures: Vec<Figure>,
-}
-
-/// The work of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Spec {
-    /// Trains a network to classify nodes and takes its test accuracy in per cent, run by run; the
-    /// other settings are the recipe's for the dataset.
-    NodeClassification {
-        /// The network.
-        backbone: Backbone,
-        /// The operator.
-        #[serde(default)]
-        operator: OperatorChoice,
-    },
-    /// Trains a network at every depth from 0 to [`MAX_DEPTH`] and takes the depth with the best
-    /// mean test accuracy, as in the thesis; the depth with the best mean validation accuracy is
-    /// shown next to it.
-    BestDepth {
-        /// The network; GCN and GIN of no layers are a linear map of the features.
-        backbone: Backbone,
-    },
-    /// Trains a GCN of this depth on joined sparse and dense halves of the graph, and tests it on
-    /// both together and on each.
-    Halves {
-        /// Number of layers; zero for a linear map of the features.
-        depth: usize,
-    },
-    /// Trains a network of this depth with the settings of chapter 4; without layers, a linear map.
-    FixedDepth {
-        /// The network.
-        backbone: Backbone,
-        /// Number of message-passing layers.
-        layers: usize,
-    },
-    /// Trains a network with exits at layers 0 to 5 and takes one of its accuracies.
-    AdaptiveDepth {
-        /// The network.
-        backbone: Backbone,
-        /// The training scheme of its exits.
-        scheme: Scheme,
-        /// The accuracy to show.
-        measure: Measure,
-    },
-    /// Trains a model, attacks it, and takes one of its accuracies.
-    Attacked {
-        /// The model.
-        subject: Subject,
-        /// The attack, and the inference rule.
-        threat: Threat,
-        /// The accuracy to show.
-        measure: Measure,
-    },
-    /// Trains a classifier of graphs on the folds of a set, and takes one of its figures.
-    Graphs {
-        /// The classifier, and its training graphs.
-        classifier: Classifier,
-        /// The figure to show.
-        measure: Measure,
-    },
-    /// Trains a GCN with a learned operator, as the rows of accuracies do, and takes one of its
-    /// scalars.
-    Learned {
-        /// The centrality of the operator.
-        #[serde(deserialize_with = "by_name")]
-        centrality: Centrality,
-        /// The scalar.
-        scalar: Scalar,
-    },
-    /// Samples graphs, finds communities in them and takes their agreement with the blocks.
-    Clustering {
-        /// The clustering method.
-        method: Method,
-        /// The centrality, for spectral clustering.
-        #[serde(deserialize_with = "by_name")]
-        centrality: Centrality,
-        /// The measure of agreement.
-        agreement: Agreement,
-    },
-    /// Trains a network with exits at layers 0 to 5, one run after another, and takes its seconds.
-    ExitsTime {
-        /// The network.
-        backbone: Backbone,
-        /// The training scheme of its exits.
-        scheme: Scheme,
-    },
-    /// Trains a GCN and takes the seconds of RobustCRF's predictions for all nodes, one run after
-    /// another.
-    InferenceTime {
-        /// Number of sampled neighbours of an input.
-        neighbours: usize,
-        /// Number of updates.
-        updates: usize,
-    },
-    /// Computes a property of the graph, once.
-    Property(Property),
-    /// Computes a property of a set of graphs, once.
-    SetProperty(SetProperty),
-}
-
-/// Reads a stored value by its name.
-fn by_name<'de, T, D>(from: D) -> std::result::Result<T, D::Error>
-where
-    T: FromStr<Err: Display>,
-    D: Deserializer<'de>,
-{
-    String::deserialize(from)?
-        .parse()
-        .map_err(serde::de::Error::custom)
-}
-
-/// Depth of the deepest network of ch. 4's comparison.
-pub const MAX_DEPTH: usize = 5;
-
-impl Spec {
-    /// Returns true if it is repeated over seeds and splits, with a recipe's settings.
-    pub fn is_trained(self) -> bool {
-        !matches!(self, Spec::Property(_) | Spec::SetProperty(_))
-    }
-
-    /// The measure that it shows, if a cell has several.
-    pub fn measure(self) -> Option<Measure> {
-        match self {
-            Spec::AdaptiveDepth { measure, .. }
-            | Spec::Attacked { measure, .. }
-            | Spec::Graphs { measure, .. } => Some(measure),
-            Spec::Learned { scalar, .. } => Some(Measure::Scalar(scalar)),
-            Spec::Clustering { agreement, .. } => Some(Measure::Agreement(agreement)),
-            Spec::ExitsTime { .. } | Spec::InferenceTime { .. } => Some(Measure::TrainingSeconds),
-            _ => None,
-        }
-    }
-
-    /// The flaw of the work, if any: an attack without meaning, a prediction that the cell does not
-    /// have.
-    fn flaw(self) -> Option<String> {
-        let (threat, measure) = match self {
-            Spec::Attacked {
-                threat, measure, ..
-            } => (threat, measure),
-            Spec::Graphs {
-                classifier,
-                measure,
-            } => return classifier.flaw(measure),
-            _ => return None,
-        };
-        let is_defended = matches!(
-            measure,
-            Measure::Clean(PredictionRule::Defended) | Measure::Attacked(PredictionRule::Defended)
-        );
-        if is_defended && threat.inference.is_none() {
-            return Some("shows an inference that it does not run".to_string());
-        }
-        threat.attack.check().err().map(|e| e.to_string())
-    }
-}
-
-/// The name of a part that holds the number of nodes.
-pub const NODES: &str = "nodes";
-
-/// A property of a graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Property {
-    /// Number of nodes.
-    Nodes,
-    /// Number of edges, each once.
-    Edges,
-    /// Number of features of a node; none if it has none.
-    Features,
-    /// Number of classes of nodes.
-    Classes,
-    /// Share of pairs that are joined.
-    Density,
-    /// Mean number of neighbours of a node.
-    MeanDegree,
-    /// Mean PageRank: one over the number of nodes.
-    MeanPageRank,
-    /// Mean core number.
-    MeanCore,
-    /// Mean number of walks of two steps from a node.
-    MeanWalks,
-    /// Share of edges within a class.
-    Homophily,
-    /// Lower bound on the base-2 logarithm of the number of graphs within so many flips of an edge.
-    Neighbours {
-        /// Number of flips.
-        radius: u32,
-    },
-}
-
-impl Property {
-    /// The value for a graph; a graph without labelled edges has no homophily, which is an error.
-    pub fn of(self, graph: &Graph) -> Result<f64> {
-        let mean = |kind: Centrality| -> Result<f64> {
-            let scores = kind.scores(graph)?;
-            Ok(scores.iter().sum::<f64>() / scores.len().max(1) as f64)
-        };
-        match self {
-            Property::Nodes => Ok(graph.num_nodes() as f64),
-            Property::Edges => Ok(graph.num_edges() as f64),
-            Property::Features => {
-                Ok(graph.features().map_or(0, |features| features.num_cols()) as f64)
-            }
-            Property::Classes => Ok(graph.labels().map_or(0, |labels| {
-                labels.counts().iter().filter(|count| **count > 0).count()
-            }) as f64),
-            Property::Density => Ok(properties::density(graph)),
-            Property::MeanDegree => Ok(properties::degree_summary(graph).mean),
-            Property::MeanPageRank => mean(Centrality::PageRank),
-            Property::MeanCore => mean(Centrality::Core),
-            Property::MeanWalks => mean(Centrality::Walks { length: 2 }),
-            Property::Neighbours { radius } => Ok(log2_neighbours_at_least(
-                graph.num_nodes(),
-                f64::from(radius),
-            )),
-            Property::Homophily => properties::edge_homophily(graph).ok_or_else(|| {
-                gnarl_graph::Error::argument(
-                    "homophily",
-                    "no edge of the graph joins two labelled nodes",
-                )
-            }),
-        }
-    }
-
-    /// The axis that it is plotted against: nodes, for a property that grows with them.
-    pub fn parts(self, graph: &Graph) -> Vec<(String, Vec<f64>)> {
-        match self {
-            Property::Neighbours { .. } => vec![(NODES.into(), vec![graph.num_nodes() as f64])],
-            _ => Vec::new(),
-        }
-    }
-}
-
-/// A property of a set of graphs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SetProperty {
-    /// Number of graphs.
-    Graphs,
-    /// Number of features of a node; none if models take degrees instead.
-    Features,
-    /// Mean number of nodes of a graph.
-    MeanNodes,
-    /// Mean number of edges of a graph.
-    MeanEdges,
-    /// Number of classes of graphs.
-    Classes,
-}
-
-impl SetProperty {
-    /// The value for a set.
-    pub fn of(self, set: &GraphSet) -> f64 {
-        let features = || {
-            set.graphs()
-                .first()
-                .and_then(Graph::features)
-                .map_or(0, |features| features.num_cols())
-        };
-        let mean = |total: usize| total as f64 / set.len().max(1) as f64;
-        match self {
-            SetProperty::Graphs => set.len() as f64,
-            SetProperty::Features => features() as f64,
-            SetProperty::MeanNodes => mean(set.num_nodes()),
-            SetProperty::MeanEdges => mean(set.num_edges()),
-            SetProperty::Classes => set.labels().num_classes() as f64,
-        }
-    }
 }
 
 /// The thesis' figure of a cell. In a file it is text as printed, `"68.4 ± 1.9"`, `"0.111"`,
@@ -539,16 +261,7 @@ impl Figure {
     fn is_possible(self, spec: Spec) -> bool {
         match self {
             Figure::Accuracy { mean, std } => {
-                let is_scalar = matches!(spec, Spec::Learned { .. });
-                let possible = if is_scalar {
-                    -100.0..=100.0
-                } else {
-                    0.0..=100.0
-                };
-                let is_time = matches!(spec, Spec::InferenceTime { .. });
-                spec.is_trained()
-                    && (is_time || possible.contains(&mean))
-                    && (0.0..=100.0).contains(&std)
+                spec.is_trained() && spec.means().contains(&mean) && (0.0..=100.0).contains(&std)
             }
             Figure::Value { value, unit } => {
                 let is_time = spec.measure().is_some_and(Measure::is_seconds);
@@ -653,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_refused_with_its_line() {
+    fn errors_name_the_line() {
         let e = Table::from_toml("name = \"x\"\ncolour = \"red\"")
             .unwrap_err()
             .to_string();
@@ -757,41 +470,6 @@ mod tests {
         assert!(
             flaw(plain, "\"1.0\"").is_some(),
             "an accuracy has a deviation"
-        );
-    }
-
-    /// Karate: 34 nodes, 78 edges, core numbers and walks from NetworkX (see `data check`).
-    #[test]
-    fn properties_of_karate() {
-        let karate = gnarl_data::embedded::karate();
-        let expect = [
-            (Property::Nodes, 34.0),
-            (Property::Edges, 78.0),
-            (Property::Features, 34.0),
-            (Property::Classes, 4.0),
-            (Property::Density, 2.0 * 78.0 / (34.0 * 33.0)),
-            (Property::MeanDegree, 156.0 / 34.0),
-            (Property::MeanPageRank, 1.0 / 34.0),
-            (Property::MeanCore, 99.0 / 34.0),
-            (Property::MeanWalks, 1212.0 / 34.0),
-            (Property::Homophily, 57.0 / 78.0),
-            // H(1 / 561) 561 - log2 sqrt(8 (1 - 1 / 561)), for the 561 pairs of 34 nodes.
-            (Property::Neighbours { radius: 1 }, 9.074_552_384_183_5),
-        ];
-        for (property, expected) in expect {
-            let found = property.of(&karate).unwrap();
-            assert!(
-                (found - expected).abs() < 1e-9,
-                "{property:?}: {found} against {expected}"
-            );
-        }
-        let bare = Graph::from_edges(2, [(0, 1)]).unwrap().0;
-        assert!(
-            Property::Homophily
-                .of(&bare)
-                .unwrap_err()
-                .to_string()
-                .contains("two labelled nodes")
         );
     }
 }

@@ -150,8 +150,8 @@ mod tests {
     use crate::cell::CellConfig;
     use crate::measure::Measure;
     use crate::recipe::Recipe;
-    use crate::table::{Figure, Spec, dataset_name};
-    use crate::work::Work;
+    use crate::table::{Figure, dataset_name};
+    use crate::work::{Spec, Work};
     use gnarl_data::Task;
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
     /// Checks that the work of a row has the row's settings.
     fn check_work(spec: Spec, work: &Work, recipe: Recipe, says: &str) {
         match (spec, work) {
-            (Spec::Attacked { subject, .. }, Work::Attacked(runs)) => {
+            (Spec::Attacked(row), Work::Attacked(runs)) => {
                 let task = if runs.more.graphs {
                     Task::Graph
                 } else {
@@ -213,28 +213,26 @@ mod tests {
                 let is_of_graphs = says.starts_with("tab:results_graph_classification:");
                 assert_eq!(runs.more.graphs, is_of_graphs, "{says}");
                 runs.model.plan(task).unwrap();
-                assert_eq!(runs.model.weights, subject.weights, "{says}");
+                assert_eq!(runs.model.weights, row.subject.weights, "{says}");
                 let chapter = if recipe == Recipe::Thesis {
-                    subject.chapter
+                    row.subject.chapter
                 } else {
                     recipe
                 };
                 assert_eq!(runs.recipe, chapter, "{says}");
             }
-            (
-                Spec::Graphs {
-                    classifier,
-                    measure,
-                },
-                Work::Graphs(runs),
-            ) => {
+            (Spec::Graphs(row), Work::Graphs(runs)) => {
                 runs.model.plan(Task::Graph).unwrap();
-                let names = (runs.model.augment.name(), classifier.augment.name());
+                let names = (runs.model.augment.name(), row.classifier.augment.name());
                 assert_eq!((runs.recipe, names.0), (recipe, names.1), "{says}");
-                assert_eq!(runs.more.timed, measure != Measure::TestAccuracy, "{says}");
+                assert_eq!(
+                    runs.more.timed,
+                    row.measure != Measure::TestAccuracy,
+                    "{says}"
+                );
             }
             (spec, _) => assert!(
-                !matches!(spec, Spec::Attacked { .. } | Spec::Graphs { .. }),
+                !matches!(spec, Spec::Attacked(_) | Spec::Graphs(_)),
                 "{says}"
             ),
         }

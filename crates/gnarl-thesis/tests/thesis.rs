@@ -181,7 +181,7 @@ fn a_table_from_end_to_end() {
 }
 
 #[test]
-fn a_cell_is_what_fitting_gives() {
+fn a_cell_is_the_result_of_fitting() {
     let dir = tempfile::tempdir().unwrap();
     let only = Settings {
         columns: vec!["karate".into()],
@@ -274,7 +274,7 @@ fn an_interrupted_run_continues_where_it_was() {
 }
 
 #[test]
-fn cells_of_other_selections_stand_beside_this_one() {
+fn cells_of_other_selections_are_kept() {
     let dir = tempfile::tempdir().unwrap();
     let quick = Settings {
         runs: 1,
@@ -335,7 +335,7 @@ fn cells_of_other_selections_stand_beside_this_one() {
 }
 
 #[test]
-fn a_cell_that_fails_leaves_its_message_and_the_rest() {
+fn a_failed_cell_keeps_its_message() {
     let broken = kept(Table {
         columns: vec!["MUTAG".into(), "karate".into()],
         rows: vec![Row {
@@ -371,7 +371,7 @@ fn a_cell_that_fails_leaves_its_message_and_the_rest() {
 }
 
 #[test]
-fn both_recipes_stand_one_after_the_other() {
+fn several_recipes_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let recipes = vec![Recipe::Thesis, Recipe::Default];
     let (report, _) = run(
@@ -400,7 +400,7 @@ fn both_recipes_stand_one_after_the_other() {
 }
 
 #[test]
-fn numbers_without_spread_are_held_against_their_last_digit() {
+fn values_without_deviation_are_compared_to_their_last_digit() {
     let dir = tempfile::tempdir().unwrap();
     let (report, _) = run(&FACTS, &settings(dir.path()));
     assert_eq!(
@@ -422,7 +422,7 @@ fn numbers_without_spread_are_held_against_their_last_digit() {
 }
 
 #[test]
-fn csv_and_json_say_the_same() {
+fn csv_and_json_agree() {
     let dir = tempfile::tempdir().unwrap();
     let (report, _) = run(
         &TOY,
@@ -468,7 +468,7 @@ fn csv_and_json_say_the_same() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused() {
+fn invalid_settings_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let stop = AtomicBool::new(false);
     let watch = RunnerCallbacks {
@@ -520,7 +520,7 @@ fn what_cannot_be_run_is_refused() {
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing() {
+fn reports_do_not_depend_on_the_number_of_threads() {
     let figures = |threads| {
         let dir = tempfile::tempdir().unwrap();
         let pool = rayon::ThreadPoolBuilder::new()
@@ -592,9 +592,9 @@ fn the_best_depth_is_chosen_on_test_and_on_validation() {
     );
 }
 
-/// Noise on the features of a generated graph, with and without RobustCRF.
-#[test]
-fn a_model_is_attacked_from_end_to_end() {
+/// Noise on the features of a generated graph, with and without RobustCRF: five rows that show what
+/// one cell found.
+static ATTACKED: LazyLock<Table> = LazyLock::new(|| {
     let row = |label: &str, measure: &str, figures: &str| {
         format!(
             r#"
@@ -633,10 +633,30 @@ fn a_model_is_attacked_from_end_to_end() {
         ),
         row("time: GCN", r#""training-seconds""#, "-"),
     ];
-    let attacked = Table::from_toml(&format!("{head}{}", rows.concat()));
-    let attacked = kept(attacked.unwrap());
+    Table::from_toml(&format!("{head}{}", rows.concat())).unwrap()
+});
+
+/// Returns the results of the runs in a row's first cell.
+fn runs_of(report: &Report, label: &str) -> Vec<f64> {
+    cell_of(report, label).ours.as_ref().unwrap().runs.clone()
+}
+
+/// Asserts that a paired difference is the mean over runs of the differences between two rows.
+#[track_caller]
+fn assert_paired(report: &Report, label: &str, baseline: &str) {
+    let (runs, others) = (runs_of(report, label), runs_of(report, baseline));
+    let sum: f64 = runs.iter().zip(others).map(|(a, b)| a - b).sum();
+    let pair = cell_of(report, label).minus(baseline).unwrap();
+    assert!(
+        (pair.paired.as_ref().unwrap().mean - sum / runs.len() as f64).abs() < 1e-12,
+        "{pair:?}"
+    );
+}
+
+#[test]
+fn a_model_is_attacked_from_end_to_end() {
     let dir = tempfile::tempdir().unwrap();
-    let (report, _) = run(attacked, &settings(dir.path()));
+    let (report, _) = run(&ATTACKED, &settings(dir.path()));
     assert_eq!(
         cell_files(dir.path()).len(),
         1,
@@ -651,16 +671,7 @@ fn a_model_is_attacked_from_end_to_end() {
         ),
         (5, 5, false, None)
     );
-    let row = |label: &str| {
-        &report
-            .rows
-            .iter()
-            .find(|row| row.label == label)
-            .unwrap()
-            .cells[0]
-    };
-    let runs = |label: &str| row(label).ours.as_ref().unwrap().runs.clone();
-    let mean = |label: &str| row(label).ours.as_ref().unwrap().mean;
+    let mean = |label: &str| cell_of(&report, label).ours.as_ref().unwrap().mean;
     assert!(mean("noise: GCN") < mean("clean: GCN") - 5.0, "{report:?}");
 
     // Before the attack it is the model of a separate training.
@@ -673,20 +684,13 @@ fn a_model_is_attacked_from_end_to_end() {
     .run(&csbm, &Callbacks::quiet())
     .unwrap();
     let alone = alone.over(|run| run.test_accuracy).unwrap();
-    assert_eq!(runs("clean: GCN"), alone);
+    assert_eq!(runs_of(&report, "clean: GCN"), alone);
 
     // Predictions for the same inputs are paired, and shown next to the thesis' difference: 10,
     // with variance (9 + 16) / 10.
-    let cell = row("noise: GCN w/ RobustCRF");
-    let by_hand = runs("noise: GCN w/ RobustCRF")
-        .iter()
-        .zip(runs("noise: GCN"))
-        .map(|(a, b)| a - b)
-        .sum::<f64>()
-        / 3.0;
-    let pair = cell.minus("noise: GCN").unwrap();
-    assert!((pair.paired.unwrap().mean - by_hand).abs() < 1e-12);
-    let claimed = pair.claimed.unwrap();
+    assert_paired(&report, "noise: GCN w/ RobustCRF", "noise: GCN");
+    let cell = cell_of(&report, "noise: GCN w/ RobustCRF");
+    let claimed = cell.minus("noise: GCN").unwrap().claimed.unwrap();
     assert!(
         (claimed.mean - 10.0).abs() < 1e-12 && claimed.is_clear,
         "{claimed:?}"
@@ -695,21 +699,19 @@ fn a_model_is_attacked_from_end_to_end() {
         (claimed.standard_error.unwrap() - 2.5f64.sqrt()).abs() < 1e-12,
         "{claimed:?}"
     );
-    assert!(row("noise: GCN").pairs.is_empty() && row("time: GCN").pairs.is_empty());
+    for label in ["noise: GCN", "time: GCN"] {
+        assert!(cell_of(&report, label).pairs.is_empty(), "{label}");
+    }
 
-    let time = row("time: GCN").ours.as_ref().unwrap();
+    let time = cell_of(&report, "time: GCN").ours.as_ref().unwrap();
     assert_eq!(time.parts[0].name, "ms an epoch");
     assert!((time.mean - time.parts[0].mean * 300.0 / 1000.0).abs() < 1e-9 && time.mean > 0.0);
 
-    let (again, told) = run(attacked, &settings(dir.path()));
+    let (again, told) = run(&ATTACKED, &settings(dir.path()));
     assert_eq!(told.len(), 1, "nothing is run again");
     assert_eq!(again.csv(), report.csv());
-    assert_eq!(
-        with_stored(attacked, &settings(dir.path()), &again)
-            .unwrap()
-            .csv(),
-        report.csv()
-    );
+    let stored = with_stored(&ATTACKED, &settings(dir.path()), &again).unwrap();
+    assert_eq!(stored.csv(), report.csv());
 }
 
 /// Writes `count` cycles and stars in the place of a set of the registry.
@@ -829,14 +831,26 @@ fn cell_of<'a>(report: &'a Report, label: &str) -> &'a CellReport {
         .cells[0]
 }
 
+/// Checks a row's mean difference to a baseline over two folds.
+fn check_minus(report: &Report, label: &str, baseline: &str) {
+    let by_hand: f64 = runs_of(report, label)
+        .iter()
+        .zip(runs_of(report, baseline))
+        .map(|(a, b)| a - b)
+        .sum();
+    let pair = cell_of(report, label).minus(baseline).unwrap();
+    assert!(
+        (pair.paired.unwrap().mean - by_hand / 2.0).abs() < 1e-12,
+        "{pair:?}"
+    );
+}
+
 #[test]
-fn a_cell_of_graphs_is_what_the_study_gives() {
+fn a_cell_of_graphs_is_the_result_of_the_study() {
     let dir = tempfile::tempdir().unwrap();
     let settings = on_sets(dir.path(), "mutag");
     let (report, told) = run(table("results_gcn"), &settings);
     assert_eq!((report.cells, report.cells_stored, told.len()), (8, 8, 9));
-    let runs =
-        |report: &Report, label: &str| cell_of(report, label).ours.as_ref().unwrap().runs.clone();
     let rows = [
         ("No Aug.", Augment::default()),
         ("DropEdge", DropEdge::default().into()),
@@ -847,76 +861,57 @@ fn a_cell_of_graphs_is_what_the_study_gives() {
     ];
     for (label, augment) in rows {
         assert_eq!(
-            runs(&report, label),
+            runs_of(&report, label),
             by_study(&settings, gcn_with(augment), 3, None),
             "{label}"
         );
     }
     assert!(
         rows.iter()
-            .any(|(label, _)| runs(&report, label) != runs(&report, "No Aug.")),
+            .any(|(label, _)| runs_of(&report, label) != runs_of(&report, "No Aug.")),
         "nothing tells rows apart"
     );
+    check_minus(&report, "GRATIN", "No Aug.");
+    check_minus(&report, "GRATIN", "retrain (ours)");
     let gratin = cell_of(&report, "GRATIN");
-    let by_hand: f64 = runs(&report, "GRATIN")
-        .iter()
-        .zip(runs(&report, "No Aug."))
-        .map(|(a, b)| a - b)
-        .sum();
-    let minus_none = gratin.minus("No Aug.").unwrap();
-    assert!(
-        (minus_none.paired.unwrap().mean - by_hand / 2.0).abs() < 1e-12,
-        "{gratin:?}"
-    );
-    assert!((minus_none.claimed.unwrap().mean - (76.05 - 73.92)).abs() < 1e-9);
-    let by_hand: f64 = runs(&report, "GRATIN")
-        .iter()
-        .zip(runs(&report, "retrain (ours)"))
-        .map(|(a, b)| a - b)
-        .sum();
+    assert_paired(&report, "GRATIN", "No Aug.");
+    let claimed = gratin.minus("No Aug.").unwrap().claimed.unwrap();
+    assert!((claimed.mean - (76.05 - 73.92)).abs() < 1e-9);
+    assert_paired(&report, "GRATIN", "retrain (ours)");
     let minus_retrain = gratin.minus("retrain (ours)").unwrap();
-    assert!(
-        (minus_retrain.paired.unwrap().mean - by_hand / 2.0).abs() < 1e-12,
-        "{gratin:?}"
-    );
     assert_eq!(minus_retrain.claimed, None, "the thesis has no such row");
-    assert_eq!(
-        gratin.ours.as_ref().unwrap().splits.len(),
-        2,
-        "a fold counts once"
-    );
-    assert_eq!(
-        cell_of(&report, "No Aug.")
-            .ours
-            .as_ref()
-            .unwrap()
-            .curve
-            .len(),
-        300
-    );
+    let ours = |label: &str| cell_of(&report, label).ours.as_ref().unwrap();
+    assert_eq!(ours("GRATIN").splits.len(), 2, "a fold counts once");
+    assert_eq!(ours("No Aug.").curve.len(), 300);
 
+    assert_cells_of_other_tables(&settings, &report);
+}
+
+/// Asserts that two other tables take the cells that they share with `results_gcn`, and run the
+/// rest.
+fn assert_cells_of_other_tables(settings: &Settings, report: &Report) {
     // Another table with the same cell finds it, and runs one copy in addition to each graph.
-    let (fixed, told) = run(table("results_gcn_classic_baselines"), &settings);
+    let (fixed, told) = run(table("results_gcn_classic_baselines"), settings);
     assert_eq!((told[0].reused, fixed.cells_stored), (1, 4));
     let one = DropEdge {
         copies: Copies::Fixed,
         ..DropEdge::default()
     };
-    let one = by_study(&settings, gcn_with(one.into()), 3, None);
-    assert_eq!(runs(&fixed, "DropEdge"), one);
+    let one = by_study(settings, gcn_with(one.into()), 3, None);
+    assert_eq!(runs_of(&fixed, "DropEdge"), one);
     assert!(
-        run(table("results_gcn"), &settings).1.len() == 1,
+        run(table("results_gcn"), settings).1.len() == 1,
         "nothing is run again"
     );
 
     // The densities of GRATIN: the cells of the mixture and of the control exist already, the
     // Gaussians' cell comes from the study.
-    let (densities, told) = run(table("ablation_GCN"), &settings);
+    let (densities, told) = run(table("ablation_GCN"), settings);
     assert_eq!(
         (densities.cells, densities.cells_stored, told.len()),
         (8, 8, 7)
     );
-    assert_eq!(runs(&densities, "GMM w/ EM"), runs(&report, "GRATIN"));
+    assert_eq!(runs_of(&densities, "GMM w/ EM"), runs_of(report, "GRATIN"));
     for (label, density) in [
         ("GMM w/ VBI", Density::Variational(Variational::DEFAULT)),
         ("Copula", Density::Copula(Copula {})),
@@ -929,16 +924,20 @@ fn a_cell_of_graphs_is_what_the_study_gives() {
             Density::Shared(Shared {}),
         ),
     ] {
-        let alone = by_study(&settings, gcn_with(gratin_from(density)), 3, None);
-        assert_eq!(runs(&densities, label), alone, "{label}");
+        let alone = by_study(settings, gcn_with(gratin_from(density)), 3, None);
+        assert_eq!(runs_of(&densities, label), alone, "{label}");
         let pair = cell_of(&densities, label).minus("retrain (ours)").unwrap();
         assert!(
             pair.paired.is_some() && pair.claimed.is_none(),
             "{pair:?}: the thesis has no such control"
         );
     }
+}
 
-    // One initialisation elsewhere, on graphs whose edges are corrupted, with and without noise.
+/// One initialisation on graphs whose edges are corrupted, with and without noise.
+#[test]
+fn a_cell_of_corrupted_graphs_is_the_result_of_the_study() {
+    let dir = tempfile::tempdir().unwrap();
     let settings = Settings {
         rows: Some("20 %".into()),
         ..on_sets(dir.path(), "imdb-binary")
@@ -950,13 +949,13 @@ fn a_cell_of_graphs_is_what_the_study_gives() {
     });
     let plain = Model::new(Backbone::GCN);
     assert_eq!(
-        runs(&report, "20 %: No Aug. (ours)"),
+        runs_of(&report, "20 %: No Aug. (ours)"),
         by_study(&settings, plain, 1, corruption)
     );
     let mut noisy = plain;
     noisy.network.noise = Some(0.1);
     let noisy = by_study(&settings, noisy, 1, corruption);
-    assert_eq!(runs(&report, "20 %: NoisyGNN"), noisy);
+    assert_eq!(runs_of(&report, "20 %: NoisyGNN"), noisy);
     assert!(
         cell_of(&report, "20 %: NoisyGNN")
             .minus("20 %: No Aug. (ours)")
@@ -964,22 +963,13 @@ fn a_cell_of_graphs_is_what_the_study_gives() {
             .paired
             .is_some()
     );
-    let gratin = cell_of(&report, "20 %: GRATIN");
     for baseline in ["20 %: No Aug. (ours)", "20 %: retrain (ours)"] {
-        let by_hand: f64 = runs(&report, "20 %: GRATIN")
-            .iter()
-            .zip(runs(&report, baseline))
-            .map(|(a, b)| a - b)
-            .sum();
-        assert!(
-            (gratin.minus(baseline).unwrap().paired.unwrap().mean - by_hand / 2.0).abs() < 1e-12,
-            "{gratin:?}"
-        );
+        assert_paired(&report, "20 %: GRATIN", baseline);
     }
 }
 
 #[test]
-fn seconds_of_graph_classification_are_those_of_its_runs() {
+fn times_of_graph_classification_come_from_its_runs() {
     let dir = tempfile::tempdir().unwrap();
     let settings = Settings {
         runs: 1,
@@ -1118,21 +1108,30 @@ fn a_stopped_cell_of_graphs_is_not_kept() {
     assert!(report.interrupted && report.cells_stored == 0 && cell_files(dir.path()).is_empty());
 }
 
-/// Two tables at once: shared cells are run once, parts of the cells give the same figures, and
-/// stored short results are not run again.
-#[test]
-fn many_tables_share_cells_and_are_put_together_from_parts() {
-    let dir = tempfile::tempdir().unwrap();
-    let one = Settings {
+/// Two runs of the tables' column `karate`, with results in a folder of their own.
+fn on_karate(dir: &Path, out: &str) -> Settings {
+    Settings {
         runs: 2,
         columns: vec!["karate".into()],
-        ..settings(&dir.path().join("one"))
-    };
+        ..settings(&dir.join(out))
+    }
+}
+
+/// Returns the runs of every row's first cell.
+fn runs_of_rows(report: &Report) -> Vec<Vec<f64>> {
+    let rows = report.rows.iter();
+    rows.map(|row| row.cells[0].ours.clone().unwrap().runs)
+        .collect()
+}
+
+#[test]
+fn tables_share_cells_and_shards_give_the_same_results() {
+    let dir = tempfile::tempdir().unwrap();
+    let one = on_karate(dir.path(), "one");
     let told = Mutex::new(Vec::new());
-    let stop = AtomicBool::new(false);
     let watch = RunnerCallbacks {
         on_cell: &|p| told.lock().unwrap().push(*p),
-        stop: &stop,
+        stop: &AtomicBool::new(false),
     };
     let whole = reproduce_all(&[&TOY, &TOY, &FACTS], &one, &watch).unwrap();
     assert_eq!((whole.len(), whole[0].csv()), (3, whole[1].csv()));
@@ -1146,11 +1145,7 @@ fn many_tables_share_cells_and_are_put_together_from_parts() {
 
     let parts = |part: &str| Settings {
         shard: Some(part.parse().unwrap()),
-        ..Settings {
-            runs: 2,
-            columns: vec!["karate".into()],
-            ..settings(&dir.path().join("parts"))
-        }
+        ..on_karate(dir.path(), "parts")
     };
     let mut stored = 0;
     for part in ["1/3", "2/3", "3/3"] {
@@ -1160,47 +1155,31 @@ fn many_tables_share_cells_and_are_put_together_from_parts() {
         stored = now;
     }
     assert_eq!(stored, 4);
-    let together = reproduce(
-        &TOY,
-        &Settings {
-            shard: None,
-            ..parts("1/1")
-        },
-        &watch,
-    )
-    .unwrap();
-    let runs = |report: &Report| {
-        report
-            .rows
-            .iter()
-            .map(|row| row.cells[0].ours.clone().unwrap().runs)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(runs(&together), runs(&whole[0]));
+    let together = reproduce(&TOY, &on_karate(dir.path(), "parts"), &watch).unwrap();
+    assert_eq!(runs_of_rows(&together), runs_of_rows(&whole[0]));
     for wrong in ["0/3", "4/3", "3", "a/b", "1/0"] {
         let e = wrong.parse::<Shard>().unwrap_err().to_string();
         assert!(e.contains("2/3 is the second of three"), "{wrong}: {e}");
     }
+}
 
+#[test]
+fn stored_results_are_not_run_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let (whole, _) = run(&TOY, &on_karate(dir.path(), "one"));
     let results = dir.path().join("short");
-    StoredResults::of(&whole[0]).write(&TOY, &results).unwrap();
+    StoredResults::of(&whole).write(&TOY, &results).unwrap();
     let short = Settings {
         results: Some(results),
-        ..settings(&dir.path().join("short-out"))
+        ..on_karate(dir.path(), "short-out")
     };
-    let short = Settings {
-        runs: 2,
-        columns: vec!["karate".into()],
-        ..short
-    };
-    told.lock().unwrap().clear();
-    let from_short = reproduce(&TOY, &short, &watch).unwrap();
-    assert_eq!(told.lock().unwrap().len(), 1, "nothing is run");
+    let (from_short, told) = run(&TOY, &short);
+    assert_eq!(told.len(), 1, "nothing is run");
     let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-3);
     assert!(
-        runs(&from_short)
+        runs_of_rows(&from_short)
             .iter()
-            .zip(runs(&whole[0]))
+            .zip(runs_of_rows(&whole))
             .all(|(a, b)| near(a, &b))
     );
     assert_eq!(
@@ -1208,38 +1187,27 @@ fn many_tables_share_cells_and_are_put_together_from_parts() {
         2
     );
     let pair = |report: &Report| {
-        report.rows[1].cells[0]
-            .minus("MLP")
-            .unwrap()
-            .paired
-            .unwrap()
-            .mean
+        let cell = &report.rows[1].cells[0];
+        cell.minus("MLP").unwrap().paired.unwrap().mean
     };
-    assert!((pair(&from_short) - pair(&whole[0])).abs() < 1e-3);
+    assert!((pair(&from_short) - pair(&whole)).abs() < 1e-3);
     // Their seconds give an estimate for the other columns.
-    let unknown = Settings {
+    let everything = |settings: Settings| Settings {
         columns: Vec::new(),
-        ..settings(&dir.path().join("unknown-out"))
+        ..settings
     };
-    assert_eq!(
-        dry_run(&[&TOY], &Settings { runs: 2, ..unknown })
-            .unwrap()
-            .seconds_left,
-        None
-    );
-    let planned = dry_run(
-        &[&TOY],
-        &Settings {
-            columns: Vec::new(),
-            ..short.clone()
-        },
-    )
-    .unwrap();
+    let unknown = everything(on_karate(dir.path(), "unknown-out"));
+    assert_eq!(dry_run(&[&TOY], &unknown).unwrap().seconds_left, None);
+    let planned = dry_run(&[&TOY], &everything(short.clone())).unwrap();
     assert!(
         planned.done == 2 && planned.seconds_left > Some(0.0),
         "{planned:?}"
     );
     // Other runs have other figures, and do not replace these.
+    let watch = RunnerCallbacks {
+        on_cell: &|_| (),
+        stop: &AtomicBool::new(false),
+    };
     let e = reproduce(&TOY, &Settings { runs: 3, ..short }, &watch)
         .unwrap_err()
         .to_string();

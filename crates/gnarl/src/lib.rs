@@ -175,3 +175,8 @@ pub mod robustness {
         };
     }
 }
+
+/// Compiles the example of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

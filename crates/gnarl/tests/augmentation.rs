@@ -8,6 +8,7 @@ use gnarl::augment::network_influence::{Items, NetworkInfluence};
 use gnarl::augment::{Components, Copies, Corruption, Density, InfluenceLayers, Samples};
 use gnarl::model::batches::{Evaluation, TrainingSet, scores as scores_of, train_classifier};
 use gnarl::model::graph_data::{GraphData, GraphPreparation, NodeFeatures};
+use gnarl::model::heads::SampleReport;
 use gnarl::model::{FitOptions, TrainingCorruption};
 use gnarl::prelude::*;
 use gnarl::study::train::{Run, TrainResult, TrainStudy};
@@ -102,7 +103,7 @@ fn results(result: &TrainResult) -> Vec<Outcome> {
 }
 
 #[test]
-fn every_augmentation_trains_repeats_and_ignores_threads() {
+fn every_augmentation_is_deterministic() {
     let set = sparse_and_dense(40);
     let mut seen = vec![results(&study(&set, model(Backbone::GCN, 4)))];
     for augment in augmentations().skip(1) {
@@ -130,21 +131,22 @@ fn every_augmentation_trains_repeats_and_ignores_threads() {
 
 /// Sets the copies. An augmentation that makes no copies is returned only once, for `EachEpoch`.
 fn with_copies(augment: Augment, copies: Copies) -> Option<Augment> {
-    match makes_graphs(&augment) {
-        true => Some(with(augment, "copies", copies.name())),
-        false => (copies == Copies::EachEpoch).then_some(augment),
+    if makes_graphs(&augment) {
+        Some(with(augment, "copies", copies.name()))
+    } else {
+        (copies == Copies::EachEpoch).then_some(augment)
     }
 }
 
 /// Name of the augmentation's one real setting that changes graphs.
 fn strength_of(augment: &Augment) -> &'static str {
-    let mut settings = augment.listed().settings.iter();
-    let real = settings.find(|setting| matches!(setting.kind, gnarl_graph::names::Kind::Real));
+    let mut settings = augment.info().settings.iter();
+    let real = settings.find(|setting| matches!(setting.kind, gnarl_graph::settings::Kind::Real));
     real.unwrap().name
 }
 
 #[test]
-fn strength_zero_changes_nothing_and_one_does() {
+fn augmentation_strength_zero_is_the_identity() {
     let set = sparse_and_dense(40);
     let plain = model(Backbone::GIN, 3);
     let none = results(&study(&set, plain));
@@ -167,7 +169,7 @@ fn strength_zero_changes_nothing_and_one_does() {
 /// another's, and the loss of one batch of all graphs is that without mixing. In between it
 /// differs.
 #[test]
-fn labels_are_mixed_as_vectors_are() {
+fn mixup_mixes_labels_with_vectors() {
     let set = sparse_and_dense(40);
     let mut plain = model(Backbone::GCN, 1);
     (plain.network.head_dropout, plain.training.batch_size) = (Some(0.0), Some(64));
@@ -230,7 +232,7 @@ fn corruption_goes_with_every_augmentation() {
 }
 
 #[test]
-fn odd_sets_are_defined() {
+fn augmentation_of_unusual_sets_stays_finite() {
     let odd = [
         Graph::empty(0).unwrap(),
         Graph::empty(1).unwrap(),
@@ -302,37 +304,47 @@ fn odd_sets_are_defined() {
         .fit(&no_validation, 5)
         .unwrap_err()
         .to_string();
-    assert_eq!(
-        e,
-        "influence: an influence on an empty set; there must be an item in it"
-    );
+    assert_eq!(e, "influence: the influence on an empty set is not defined");
 }
 
+/// Number of kept vectors, and accuracies on test and validation graphs.
+type Point = (usize, Option<f64>, Option<f64>);
+
+/// The point of a filtering curve that a run with so many vectors gives.
+fn point_of_run(run: &Run, kept: usize) -> Point {
+    (kept, run.test_accuracy, run.fit.val_accuracy)
+}
+
+/// Vectors that GRATIN sampled for a run.
+fn sampled(run: &Run) -> &SampleReport {
+    run.fit
+        .fresh_head
+        .as_ref()
+        .unwrap()
+        .sampled
+        .as_ref()
+        .unwrap()
+}
+
+/// The filtering curve starts at the control without vectors and ends at GRATIN with all of them.
 #[test]
 fn the_filtering_curve_joins_the_control_and_gratin() {
     let set = sparse_and_dense(60);
     let on = folds_of(&set, 4, 5);
-    let plain = model(Backbone::GCN, 8);
     let with = |augment: Augment, study_influence| {
-        study_on(
-            &on,
-            plain.augment(augment),
-            FitOptions {
-                study_influence,
-                ..FitOptions::default()
-            },
-        )
+        let options = FitOptions {
+            study_influence,
+            ..FitOptions::default()
+        };
+        study_on(&on, model(Backbone::GCN, 8).augment(augment), options)
+    };
+    let selected = Gratin {
+        select: Some(0.5),
+        ..GRATIN
     };
     let retrain = with(RETRAIN.into(), false);
     let gratin = with(GRATIN.into(), false);
-    let half = with(
-        Gratin {
-            select: Some(0.5),
-            ..GRATIN
-        }
-        .into(),
-        false,
-    );
+    let half = with(selected.into(), false);
     for influence_layers in [InfluenceLayers::Head, InfluenceLayers::Network] {
         let selecting = Gratin {
             influence_layers,
@@ -350,56 +362,53 @@ fn the_filtering_curve_joins_the_control_and_gratin() {
                 fresh.retrain_test_accuracy, retrain.runs[i].test_accuracy,
                 "its own control"
             );
-            let drawn = fresh.drawn.as_ref().unwrap();
-            let study = drawn.influence.as_ref().unwrap();
-            let n = drawn.drawn;
+            let vectors = sampled(run);
+            let study = vectors.influence.as_ref().unwrap();
+            let n = vectors.sampled;
             assert_eq!(
-                (drawn.kept, study.on_validation.len(), study.on_test.len()),
+                (vectors.kept, study.on_validation.len(), study.on_test.len()),
                 (n, n, n)
             );
             assert!(
                 study.on_validation.iter().any(|x| *x > 0.0)
                     && study.on_validation.iter().any(|x| *x < 0.0)
             );
-            assert!(drawn.distance > 0.0 && drawn.original_distance > 0.0);
+            assert!(vectors.distance > 0.0 && vectors.original_distance > 0.0);
             assert_eq!(study.filtering.len(), 11);
-            let end = |f: usize| {
+            let point = |f: usize| -> Point {
                 let f = study.filtering[f];
                 (f.kept, Some(f.test_accuracy), Some(f.val_accuracy))
             };
-            let of = |run: &Run, kept| (kept, run.test_accuracy, run.fit.val_accuracy);
-            let both = [of(&retrain.runs[i], 0), of(&gratin.runs[i], n)];
             assert_eq!(
-                [end(0), end(10)],
-                both,
+                [point(0), point(10)],
+                [
+                    point_of_run(&retrain.runs[i], 0),
+                    point_of_run(&gratin.runs[i], n)
+                ],
                 "nothing kept is the control, all is GRATIN"
             );
             if influence_layers == InfluenceLayers::Head {
+                let half = &half.runs[i];
                 assert_eq!(
-                    end(5),
-                    of(&half.runs[i], n / 2),
+                    point(5),
+                    point_of_run(half, n / 2),
                     "and half is a selection of 0.5"
                 );
-                assert_eq!(
-                    half.runs[i]
-                        .fit
-                        .fresh_head
-                        .as_ref()
-                        .unwrap()
-                        .drawn
-                        .as_ref()
-                        .unwrap()
-                        .kept,
-                    n / 2
-                );
+                assert_eq!(sampled(half).kept, n / 2);
             }
         }
     }
-    let e = plain
-        .augment(Gratin {
-            select: Some(1.5),
-            ..GRATIN
-        })
+}
+
+#[test]
+fn selected_shares_outside_0_to_1_are_refused() {
+    let selecting = Gratin {
+        select: Some(1.5),
+        ..GRATIN
+    };
+    let on = folds_of(&sparse_and_dense(60), 4, 5);
+    let e = model(Backbone::GCN, 8)
+        .augment(selecting)
         .fit(&on.first(), 5)
         .unwrap_err()
         .to_string();
@@ -407,7 +416,7 @@ fn the_filtering_curve_joins_the_control_and_gratin() {
 }
 
 #[test]
-fn levelled_classes_have_a_control_of_their_own() {
+fn oversampling_has_its_own_control() {
     let set = sparse_and_dense(60);
     let mut uneven = folds_of(&set, 4, 5);
     for fold in &mut uneven.splits {
@@ -448,9 +457,9 @@ fn levelled_classes_have_a_control_of_their_own() {
         for (run, control) in gratin.runs.iter().zip(&level.runs) {
             let fresh = run.fit.fresh_head.as_ref().unwrap();
             assert_eq!(fresh.retrain_test_accuracy, control.test_accuracy, "{name}");
-            let drawn = fresh.drawn.as_ref().unwrap();
+            let sampled = fresh.sampled.as_ref().unwrap();
             assert_eq!(
-                (drawn.drawn, drawn.kept),
+                (sampled.sampled, sampled.kept),
                 (12 + 21, 12 + 21),
                 "{name}: 24 of each with those that are there"
             );
@@ -515,10 +524,16 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
     dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt()
 }
 
-/// Products, conjugate gradients and directional differences against the whole Fisher information,
-/// entry by entry, and gradients of single graphs.
-#[test]
-fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
+/// A trained graph classifier with four hidden units, and the graphs of its fold.
+struct Trained {
+    classifier: GraphClassifier,
+    train: Evaluation,
+    val: Evaluation,
+    test: Evaluation,
+    weight_decay: f64,
+}
+
+fn trained() -> Trained {
     let set = sparse_and_dense(80);
     let mut model = model(Backbone::GCN, 150).hidden(4);
     (model.network.head_dropout, model.training.keep) = (Some(0.0), Some(Keep::Last));
@@ -545,7 +560,7 @@ fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
         graphs,
         classes: &classes,
         mixed: &[],
-        anew: None,
+        epoch_graphs: None,
         mixup: None,
     };
     train_classifier(
@@ -558,39 +573,33 @@ fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
         &Callbacks::quiet(),
     )
     .unwrap();
-    let decay = plan.training.weight_decay;
-    let network =
-        NetworkInfluence::new(&classifier, train.batches(), train.classes(), decay).unwrap();
-    let n = network.num_parameters();
-    assert_eq!(n, classifier.params().num_trained());
-    let direction = network.direction(val.batches(), val.classes()).unwrap();
-    assert!(direction.residual < 0.01, "{}", direction.residual);
-    let graphs = network
-        .of(Items::Graphs(test.batches()), test.classes(), &direction)
-        .unwrap();
-    let vectors = network
-        .of(
-            Items::Vectors(&test.latent(&classifier).unwrap()),
-            test.classes(),
-            &direction,
-        )
-        .unwrap();
+    Trained {
+        classifier,
+        train,
+        val,
+        test,
+        weight_decay: plan.training.weight_decay,
+    }
+}
 
-    // mean of Jᵀ (diag(p) - p pᵀ) J, each column of the Jacobian by a difference of scores.
+/// Fisher information of a classifier of two classes, the mean of Jᵀ (diag(p) - p pᵀ) J; each
+/// column of the Jacobian J is a difference of scores.
+fn fisher_information(classifier: &GraphClassifier, on: &Evaluation) -> Vec<f64> {
     const H: f32 = 2e-3;
+    let n = classifier.params().num_trained();
     let scores = || {
-        scores_of(&classifier, train.batches())
+        scores_of(classifier, on.batches())
             .unwrap()
             .to_vec2::<f32>()
             .unwrap()
     };
     let jacobian: Vec<Vec<f64>> = (0..n)
         .map(|j| {
-            nudge(&classifier, j, H);
+            nudge(classifier, j, H);
             let ahead = scores().concat();
-            nudge(&classifier, j, -2.0 * H);
+            nudge(classifier, j, -2.0 * H);
             let behind = scores().concat();
-            nudge(&classifier, j, H);
+            nudge(classifier, j, H);
             ahead
                 .iter()
                 .zip(&behind)
@@ -599,7 +608,7 @@ fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
         })
         .collect();
     let mut fisher = vec![0.0; n * n];
-    let count = train.classes().len();
+    let count = on.classes().len();
     for (i, z) in scores().iter().enumerate() {
         let p = 1.0 / (1.0 + f64::from(z[1] - z[0]).exp());
         // With two classes: p (1 - p) times the square of the difference of scores.
@@ -613,7 +622,36 @@ fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
             }
         }
     }
-    (0..n).for_each(|j| fisher[j * n + j] += decay + direction.damping);
+    fisher
+}
+
+/// Products, conjugate gradients and directional differences against the whole Fisher information,
+/// entry by entry, and gradients of single graphs.
+#[test]
+fn influence_through_the_network_agrees_with_the_whole_fisher_information() {
+    let Trained {
+        classifier,
+        train,
+        val,
+        test,
+        weight_decay,
+    } = trained();
+    let network =
+        NetworkInfluence::new(&classifier, train.batches(), train.classes(), weight_decay).unwrap();
+    let n = network.num_parameters();
+    assert_eq!(n, classifier.params().num_trained());
+    let direction = network.direction(val.batches(), val.classes()).unwrap();
+    assert!(direction.residual < 0.01, "{}", direction.residual);
+    let graphs = network
+        .of(Items::Graphs(test.batches()), test.classes(), &direction)
+        .unwrap();
+    let latent = test.latent(&classifier).unwrap();
+    let vectors = network
+        .of(Items::Vectors(&latent), test.classes(), &direction)
+        .unwrap();
+
+    let mut fisher = fisher_information(&classifier, &train);
+    (0..n).for_each(|j| fisher[j * n + j] += weight_decay + direction.damping);
     let solution =
         gnarl_linalg::cholesky_solve(n, &fisher, &gradient(&classifier, &val, None)).unwrap();
     let dot = |g: &[f64], from: usize| {

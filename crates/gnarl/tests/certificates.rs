@@ -343,14 +343,58 @@ fn certificates_are_not_empty() {
     assert!(exact > 10, "{exact} of 120");
 }
 
-/// Rows that change independently, all of them tried, with the equations solved for each: policy
-/// iteration finds the minimum.
+/// Every row that a node may choose: itself, and neighbours after at most `budget` flips.
+fn rows_of(graph: &Graph, u: usize, threat: Threat, budget: usize) -> Vec<Vec<usize>> {
+    let others: Vec<usize> = (0..graph.num_nodes()).filter(|&v| v != u).collect();
+    let is_there = |v: usize| graph.has_edge(u as u32, v as u32);
+    let allowed = |v: &usize| match threat {
+        Threat::Both => true,
+        Threat::Remove => is_there(*v),
+        Threat::Add => !is_there(*v),
+    };
+    let open: Vec<usize> = others.iter().copied().filter(allowed).collect();
+    let with = |flips: &Vec<usize>| {
+        let stays = |v: &usize| is_there(*v) != flips.contains(v);
+        others.iter().copied().filter(stays).chain([u]).collect()
+    };
+    subsets(&open, budget).iter().map(with).collect()
+}
+
+/// Minimum of every node over all combinations of rows, with the equations of each solved.
+fn least_of_all_graphs(choices: &[Vec<Vec<usize>>], lead: &[f64], alpha: f64) -> Vec<f64> {
+    let n = lead.len();
+    let total: usize = choices.iter().map(Vec::len).product();
+    let mut least = vec![f64::INFINITY; n];
+    for mut k in 0..total {
+        let rows: Vec<&Vec<usize>> = choices
+            .iter()
+            .map(|of| {
+                let row = &of[k % of.len()];
+                k /= of.len();
+                row
+            })
+            .collect();
+        let own: Vec<f64> = (0..n)
+            .map(|u| lead[u] / (rows[u].len() as f64).sqrt())
+            .collect();
+        let mut v = own.clone();
+        for _ in 0..300 {
+            let mean = |u: usize| rows[u].iter().map(|&w| v[w]).sum::<f64>() / rows[u].len() as f64;
+            v = (0..n)
+                .map(|u| alpha * own[u] + (1.0 - alpha) * mean(u))
+                .collect();
+        }
+        least.iter_mut().zip(&v).for_each(|(l, v)| *l = l.min(*v));
+    }
+    least
+}
+
+/// Rows that change independently, all of them tried: policy iteration finds the minimum.
 #[test]
-fn policy_iteration_finds_the_least_of_all_graphs() {
-    let alpha = 0.15;
+fn policy_iteration_finds_the_minimum_over_all_graphs() {
+    let (n, alpha) = (4, 0.15);
     for seed in 0..12u64 {
         let rng = &mut stream(seed, "certificates test", 4);
-        let n = 4;
         let graph = Graph::from_edges(
             n,
             pairs(n).into_iter().filter(|_| rng.random::<f64>() < 0.5),
@@ -368,48 +412,9 @@ fn policy_iteration_finds_the_least_of_all_graphs() {
             (Threat::Remove, 2),
             (Threat::Add, 1),
         ] {
-            // Every row that a node may choose.
-            let rows = |u: usize| -> Vec<Vec<usize>> {
-                let others: Vec<usize> = (0..n).filter(|&v| v != u).collect();
-                let is_there = |v: usize| graph.has_edge(u as u32, v as u32);
-                let allowed = |v: &usize| match threat {
-                    Threat::Both => true,
-                    Threat::Remove => is_there(*v),
-                    Threat::Add => !is_there(*v),
-                };
-                let open: Vec<usize> = others.iter().copied().filter(allowed).collect();
-                let with = |flips: &Vec<usize>| {
-                    let stays = |v: &usize| is_there(*v) != flips.contains(v);
-                    others.iter().copied().filter(stays).chain([u]).collect()
-                };
-                subsets(&open, budget).iter().map(with).collect()
-            };
+            let rows = |u| rows_of(&graph, u, threat, budget);
             let choices: Vec<Vec<Vec<usize>>> = (0..n).map(rows).collect();
-            let total: usize = choices.iter().map(Vec::len).product();
-            let mut least = vec![f64::INFINITY; n];
-            for mut k in 0..total {
-                let rows: Vec<&Vec<usize>> = choices
-                    .iter()
-                    .map(|of| {
-                        let row = &of[k % of.len()];
-                        k /= of.len();
-                        row
-                    })
-                    .collect();
-                let own: Vec<f64> = (0..n)
-                    .map(|u| lead[u] / (rows[u].len() as f64).sqrt())
-                    .collect();
-                let mut v = own.clone();
-                for _ in 0..300 {
-                    let mean = |u: usize| {
-                        rows[u].iter().map(|&w| v[w]).sum::<f64>() / rows[u].len() as f64
-                    };
-                    v = (0..n)
-                        .map(|u| alpha * own[u] + (1.0 - alpha) * mean(u))
-                        .collect();
-                }
-                least.iter_mut().zip(&v).for_each(|(l, v)| *l = l.min(*v));
-            }
+            let least = least_of_all_graphs(&choices, &lead, alpha);
             let whole = Propagated::new(&graph, predictions.clone(), alpha, Steps::Limit).unwrap();
             let found = whole.worst((0, 1), threat, budget).unwrap();
             for u in 0..n {
@@ -435,7 +440,7 @@ fn policy_iteration_finds_the_least_of_all_graphs() {
 /// A classifier that depends on how its first bit is shown: the true value is known, and bounds
 /// exceed it no more often than their level allows.
 #[test]
-fn levels_hold_in_a_simulation() {
+fn confidence_levels_hold_in_a_simulation() {
     let graph = graph_of(1, &[], 1, || 1.0);
     let function = |graph: &Graph| {
         let shown = graph.features().unwrap().to_dense().data()[0];
@@ -475,7 +480,7 @@ fn levels_hold_in_a_simulation() {
 
 /// One node, no edges, equal scores, more flips than there are pairs: all defined.
 #[test]
-fn odd_cases_are_defined() {
+fn certificates_of_unusual_graphs() {
     let zeros = |graph: &Graph, backbone: Backbone| {
         let cols = graph.features().unwrap().num_cols();
         let model = Network::new(
@@ -540,7 +545,7 @@ fn odd_cases_are_defined() {
 }
 
 #[test]
-fn what_is_not_covered_is_said_in_one_line() {
+fn unsupported_models_are_refused_in_one_line() {
     let graph = graph_of(3, &[(0, 1)], 2, || 0.5);
     let said = [
         LipschitzMargins::new(&network(&config(Backbone::GAT, 2, FREE), 2, 1), &graph)
@@ -570,7 +575,7 @@ fn what_is_not_covered_is_said_in_one_line() {
 /// One linear map and one node, by hand: scores (3, 0, 0) + x W with columns e1, 0, 0. The margin
 /// of 3 + x1 is lost at x1 = -3.
 #[test]
-fn a_linear_map_by_hand() {
+fn certificates_of_a_linear_map_by_hand() {
     let graph = graph_of(1, &[], 2, || 0.0);
     let model = Network::new(
         &config(Backbone::MLP, 1, FREE),

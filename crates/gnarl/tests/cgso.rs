@@ -125,7 +125,7 @@ fn every_backbone_learns_its_operator() {
 }
 
 #[test]
-fn threads_do_not_change_a_bit() {
+fn training_does_not_depend_on_the_number_of_threads() {
     let data = on_graph(embedded());
     for backbone in [Backbone::GCN, Backbone::GATV2] {
         let model = Model::new(backbone)
@@ -138,7 +138,7 @@ fn threads_do_not_change_a_bit() {
 }
 
 #[test]
-fn a_file_brings_the_learned_operator_back() {
+fn a_saved_model_keeps_its_learned_operator() {
     let data = on_graph(embedded());
     let graph = data.content.graph().unwrap();
     let operator = cgso("degree+core", "L_rw");

@@ -2,12 +2,12 @@
 //! graph, and gradients with respect to flips equal finite differences.
 
 use gnarl::model::Model;
-use gnarl::study::attack::{AttackStudy, AttackerAccess, LabelKnowledge, Mode, Targets};
+use gnarl::study::attack::{AttackStudy, AttackerAccess};
 use gnarl_data::{Benchmark, Content};
 use gnarl_graph::random::stream;
 use gnarl_graph::{DenseMatrix, Features, Graph, Split, generate};
 use gnarl_nn::features::FeatureScaling;
-use gnarl_nn::networks::{Backbone, Network, NetworkConfig, Propagation, Shape, UsualOperator};
+use gnarl_nn::networks::{Backbone, DefaultOperator, Network, NetworkConfig, Propagation, Shape};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_nn::train::Callbacks;
 use gnarl_robust::attack::Attack;
@@ -80,7 +80,7 @@ fn model(backbone: Backbone) -> WhiteBox {
 }
 
 fn relaxed(graph: &Graph, backbone: Backbone, candidates: &[(u32, u32)]) -> Relaxed {
-    let UsualOperator::Classical(kind) = backbone.usual_operator() else {
+    let DefaultOperator::Classical(kind) = backbone.default_operator() else {
         panic!("{backbone} is not relaxable")
     };
     Relaxed::new(graph, kind, candidates).unwrap()
@@ -98,7 +98,7 @@ fn values(t: &Tensor) -> Vec<f32> {
 }
 
 #[test]
-fn whole_flips_give_the_scores_of_the_flipped_graph() {
+fn relaxed_flips_of_one_give_the_scores_of_the_flipped_graph() {
     let (graph, candidates) = scene();
     let rng = &mut stream(6, "defences test", 0);
     for backbone in DEFENCES {
@@ -129,7 +129,7 @@ fn whole_flips_give_the_scores_of_the_flipped_graph() {
 /// Differences are taken at flips between zero and one. A few places are allowed to have no slope:
 /// the median may be another node on each side, or an edge may reach the threshold.
 #[test]
-fn gradients_to_flips_are_those_of_differences() {
+fn gradients_of_flips_agree_with_finite_differences() {
     let (graph, candidates) = scene();
     for backbone in DEFENCES {
         let (model, relaxed) = (model(backbone), relaxed(&graph, backbone, &candidates));
@@ -182,7 +182,7 @@ fn gradients_to_flips_are_those_of_differences() {
 
 /// Pairs without an edge have a gradient, from which an attack can start.
 #[test]
-fn candidates_have_slopes_before_they_are_edges() {
+fn candidate_edges_have_nonzero_gradients() {
     let (graph, candidates) = scene();
     for backbone in DEFENCES {
         let (model, relaxed) = (model(backbone), relaxed(&graph, backbone, &candidates));
@@ -272,17 +272,10 @@ fn attacked(on: &Benchmark, backbone: Backbone, defense: Defense) -> (f64, f64) 
             final_samples: 6,
             ..Prbcd::budget(0.1)
         };
-        let study = AttackStudy {
-            model,
-            attack: attack.into(),
-            mode: Mode::Evasion,
-            surrogate,
-            targets: Targets::Usual,
-            labels: LabelKnowledge::True,
-            access: AttackerAccess::Predictions,
-            runs: 2,
-            seed: 3,
-        };
+        let study = AttackStudy::new(model, attack)
+            .surrogate(surrogate)
+            .runs(2)
+            .seed(3);
         assert_eq!(study.is_adaptive(), surrogate.is_none());
         let runs = study.run(on, &Callbacks::quiet()).unwrap().runs;
         runs.iter().map(|run| run.attacked_accuracy).sum::<f64>() / runs.len() as f64
@@ -335,7 +328,7 @@ fn adaptive_attacks_beat_transferred_ones() {
 /// An attack that uses the predictions of the inference rule lowers its accuracy at least as much
 /// as an attack on the network alone. The report names it.
 #[test]
-fn inferences_are_seen_through_by_their_answers() {
+fn adaptive_attacks_use_the_predictions_of_inference() {
     let on = benchmark();
     let attack = Prbcd {
         epochs: 20,
@@ -356,17 +349,10 @@ fn inferences_are_seen_through_by_their_answers() {
             .inference(inference);
         model.network.hidden = Some(16);
         let left = |attack: Attack, access: AttackerAccess| {
-            let study = AttackStudy {
-                model,
-                attack,
-                mode: Mode::Evasion,
-                surrogate: None,
-                targets: Targets::Usual,
-                labels: LabelKnowledge::True,
-                access,
-                runs: 2,
-                seed: 3,
-            };
+            let study = AttackStudy::new(model, attack)
+                .access(access)
+                .runs(2)
+                .seed(3);
             let runs = study.run(&on, &Callbacks::quiet()).unwrap().runs;
             let sum: f64 = runs
                 .iter()

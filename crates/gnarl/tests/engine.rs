@@ -99,7 +99,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_computations_have_the_gradients_of_differences(
+    fn gradients_of_random_computations_agree_with_differences(
         dims in prop::collection::vec((1usize..4, 1usize..5), 1..3),
         values in prop::collection::vec(-1.0f64..1.0, 40),
         steps in prop::collection::vec((0..OPERATIONS, 0usize..50, 0usize..50), 1..9),
@@ -150,7 +150,7 @@ proptest! {
 /// A product with the Hessian of softmax regression, whose Hessian is known:
 /// `mean of (diag(p) - p pᵀ) ⊗ x xᵀ`.
 #[test]
-fn products_with_a_hessian_are_exact() {
+fn hessian_vector_products_are_exact() {
     let x = Tensor::new(&[[1f64, 2.0], [-0.5, 0.3], [0.7, -1.1]], &Device::Cpu).unwrap();
     let w = Var::new(&[[0.2f64, -0.4, 0.1], [0.5, 0.3, -0.2]], &Device::Cpu).unwrap();
     let (rows, classes) = (
@@ -199,7 +199,7 @@ fn products_with_a_hessian_are_exact() {
 }
 
 #[test]
-fn precisions_do_not_mix_by_themselves() {
+fn mixed_precisions_are_refused() {
     let (a, b) = (
         Tensor::new(&[1f32], &Device::Cpu).unwrap(),
         Tensor::new(&[1f64], &Device::Cpu).unwrap(),

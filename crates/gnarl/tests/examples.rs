@@ -13,30 +13,26 @@ macro_rules! examples {
 }
 
 examples! {
-    operator = "../../../examples/operator.rs",
-    depth = "../../../examples/depth.rs",
-    weights = "../../../examples/weights.rs",
-    inference = "../../../examples/inference.rs",
-    data = "../../../examples/data.rs",
-    joined = "../../../examples/joined.rs",
-    outside_model = "../../../examples/outside_model.rs",
+    operator = "../examples/operator.rs",
+    depth = "../examples/depth.rs",
+    weights = "../examples/weights.rs",
+    inference = "../examples/inference.rs",
+    data = "../examples/data.rs",
+    joined = "../examples/joined.rs",
+    outside_model = "../examples/outside_model.rs",
 }
 
 /// A new example is run, too.
 #[test]
 fn every_example_is_in_the_list() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
-    let (list, manifest) = (include_str!("examples.rs"), include_str!("../Cargo.toml"));
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
+    let list = include_str!("examples.rs");
     for file in std::fs::read_dir(folder).unwrap() {
         let name = file.unwrap().file_name().into_string().unwrap();
         if name.ends_with(".rs") {
             assert!(
                 list.contains(&format!("/examples/{name}\"")),
                 "{name} is not run"
-            );
-            assert!(
-                manifest.contains(&format!("/examples/{name}\"")),
-                "{name} is not an example of the crate"
             );
         }
     }

@@ -4,46 +4,19 @@ use crate::support;
 
 use gnarl::augment::{Components, Copies};
 use gnarl::model::FitOptions;
-use gnarl::model::batches::{Evaluation, TrainingSet, answers, scores, train_classifier};
+use gnarl::model::batches::{Evaluation, TrainingSet, head_scores, scores, train_classifier};
 use gnarl::model::graph_data::{GraphData, GraphPreparation, NodeFeatures};
 use gnarl::prelude::*;
 use gnarl::study::train::{Run, TrainResult, TrainStudy};
 use gnarl_data::Task;
-use gnarl_graph::generate;
 use gnarl_nn::depth::{ExitClassifier, Kind, Scheme};
 use gnarl_nn::networks::{Capability, GraphClassifier, GraphModel, NetworkConfig, Params, Readout};
 use gnarl_nn::operator::Initialisation;
 use gnarl_nn::train::{Callbacks, Keep, TrainConfig};
-use support::{bytes, folds_of, on_threads, small};
-
-/// Cycles and stars of 4 to 9 nodes, in turn.
-fn cycles_and_stars(count: usize) -> GraphSet {
-    let graph = |i: usize| {
-        let n = 4 + i / 2 % 6;
-        if i.is_multiple_of(2) {
-            generate::cycle(n).unwrap()
-        } else {
-            generate::star(n).unwrap()
-        }
-    };
-    let labels = Labels::new((0..count as u32).map(|i| Some(i % 2)).collect(), 2).unwrap();
-    GraphSet::new((0..count).map(graph).collect(), labels, None).unwrap()
-}
-
-fn odd_graphs() -> Vec<Graph> {
-    let two_parts = Graph::from_edges(6, [(0, 1), (1, 2), (0, 2), (4, 5)])
-        .unwrap()
-        .0;
-    vec![
-        generate::star(6).unwrap(),
-        Graph::empty(0).unwrap(),
-        Graph::empty(1).unwrap(),
-        two_parts,
-        Graph::empty(3).unwrap(),
-        generate::erdos_renyi(12, 0.6, 1).unwrap(),
-        generate::path(2).unwrap(),
-    ]
-}
+use support::{
+    bytes, cycles_and_stars, folds_of, odd_graphs, odd_sets, on_threads, set_of, small,
+    with_short_head,
+};
 
 fn data_of(graphs: &[Graph], backbone: Backbone, operator: OperatorChoice) -> GraphData {
     let features = gnarl_nn::features::Scaler::AsLoaded;
@@ -132,9 +105,9 @@ fn exit_l_is_a_plain_classifier_of_l_layers() {
             };
             let exits = ExitClassifier::new(&config(3), &data.shape(3), 7).unwrap();
             // Batches of two, with a batch without nodes among them.
-            let found = answers(&exits, &data.batches(&all, 2).unwrap()).unwrap();
+            let found = head_scores(&exits, &data.batches(&all, 2).unwrap()).unwrap();
             assert_eq!(
-                (found.len(), exits.num_answers(), exits.max_depth()),
+                (found.len(), exits.num_outputs(), exits.max_depth()),
                 (4, 4, 3)
             );
             for (l, found) in found.iter().enumerate().skip(1) {
@@ -142,7 +115,7 @@ fn exit_l_is_a_plain_classifier_of_l_layers() {
                 plant(&exits, l, &plain);
                 let expected = scores(&plain, &data.batches(&all, 7).unwrap()).unwrap();
                 assert_close(found, &expected, &format!("{name} on {operator}, exit {l}"));
-                let one = answers(&exits.exit(l), &data.batches(&all, 7).unwrap()).unwrap();
+                let one = head_scores(&exits.exit(l), &data.batches(&all, 7).unwrap()).unwrap();
                 assert_close(
                     &one[0],
                     &expected,
@@ -186,7 +159,7 @@ fn training() -> TrainConfig {
 /// With equal initial weights and random samples, the stage of exit 1 ends in the state of a plain
 /// one-layer classifier, bit by bit. Nothing else changes.
 #[test]
-fn a_stage_trains_what_a_plain_classifier_would() {
+fn a_stage_trains_like_a_plain_classifier() {
     let set = cycles_and_stars(150);
     for (backbone, batch_norm) in [
         (Backbone::GCN, false),
@@ -211,7 +184,7 @@ fn a_stage_trains_what_a_plain_classifier_would() {
             graphs: &graphs[..140],
             classes: &classes[..140],
             mixed: &[],
-            anew: None,
+            epoch_graphs: None,
             mixup: None,
         };
         let val = Evaluation::new(data, &graphs[140..], &classes[140..]).unwrap();
@@ -260,7 +233,7 @@ fn both(last: usize) -> [Exits; 2] {
 }
 
 #[test]
-fn exits_tell_cycles_from_stars() {
+fn exits_separate_cycles_from_stars() {
     let set = cycles_and_stars(60);
     for exits in both(2) {
         let result = study(&set, model(Backbone::GIN, 60).depth(exits), 5);
@@ -299,7 +272,7 @@ fn exits_tell_cycles_from_stars() {
 /// The first exits of a deep classifier are those of a shallow one, batch statistics and resampled
 /// graphs included.
 #[test]
-fn later_stages_leave_earlier_ones_alone() {
+fn later_stages_keep_earlier_exits() {
     let on = folds_of(&cycles_and_stars(40), 4, 5).first();
     let copies = DropNode {
         p: 0.3,
@@ -373,7 +346,7 @@ fn seen(run: &Run) -> Seen {
 }
 
 #[test]
-fn threads_do_not_change_a_bit() {
+fn training_does_not_depend_on_the_number_of_threads() {
     for (count, batch_size) in [(40, 8), (200, 130)] {
         let set = cycles_and_stars(count);
         for exits in both(2) {
@@ -427,7 +400,7 @@ fn every_exit_has_a_fresh_head() {
             assert_eq!(Some(head.none_val_accuracy), plain.fit.val_accuracy);
             assert_eq!(head.retrain_test_accuracy, retrained.test_accuracy);
             assert!(
-                head.drawn.as_ref().unwrap().drawn == 3 * 20,
+                head.sampled.as_ref().unwrap().sampled == 3 * 20,
                 "three exits, one vector for each graph"
             );
             assert_ne!(
@@ -438,36 +411,15 @@ fn every_exit_has_a_fresh_head() {
     }
 }
 
-fn set_of(graphs: Vec<Graph>, classes: &[Option<i64>]) -> GraphSet {
-    GraphSet::new(graphs, Labels::from_values(classes.iter().copied()), None).unwrap()
-}
-
 #[test]
-fn odd_sets_are_defined_or_refused_in_one_line() {
-    let odd = odd_graphs();
-    let classes: Vec<Option<i64>> = (0..21).map(|i| Some(i % 2)).collect();
-    let repeated = |graphs: &[Graph]| graphs.iter().cycle().take(21).cloned().collect::<Vec<_>>();
-    for graphs in [
-        repeated(&odd),
-        repeated(&[Graph::empty(0).unwrap()]),
-        repeated(&[Graph::empty(1).unwrap()]),
-    ] {
-        let set = set_of(graphs, &classes);
+fn training_exits_on_unusual_graphs_stays_finite() {
+    for set in odd_sets() {
         // Masks need features, and these graphs have none.
         for augment in Augment::all().filter(|augment| !matches!(augment, Augment::FeatureMask(_)))
         {
             for exits in both(2) {
-                let augment = match augment.method().fresh_head() {
-                    Some(_) => augment.with(&[("head-epochs".into(), "2".into())]).unwrap(),
-                    None => augment,
-                };
-                for run in study(
-                    &set,
-                    model(Backbone::GIN, 2).depth(exits).augment(augment),
-                    3,
-                )
-                .runs
-                {
+                let gin = model(Backbone::GIN, 2).depth(exits);
+                for run in study(&set, gin.augment(with_short_head(augment)), 3).runs {
                     assert!(
                         run.fit
                             .trained
@@ -484,23 +436,22 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
         }
     }
     for exits in both(1) {
+        let one_class = set_of(odd_graphs(), &[Some(4); 7]);
+        let found = study(&one_class, model(Backbone::GIN, 2).depth(exits), 3);
+        assert_eq!(found.test_accuracy().unwrap().unwrap().mean, 100.0);
+    }
+}
+
+/// With one graph, and no data to learn a policy from, graphs take the last exit.
+#[test]
+fn one_training_graph_takes_the_last_exit() {
+    let odd = odd_graphs();
+    for exits in both(1) {
         let gin = model(Backbone::GIN, 2).depth(exits);
-        let one_class = set_of(odd.clone(), &[Some(4); 7]);
-        assert_eq!(
-            study(&one_class, gin, 3)
-                .test_accuracy()
-                .unwrap()
-                .unwrap()
-                .mean,
-            100.0
-        );
-        // One graph, and no data to learn a policy from: the last exit.
-        let one = Content::Graphs(set_of(odd[..1].to_vec(), &[Some(0)]));
-        let only = Split::new("only", vec![0], vec![], vec![]).unwrap();
         let on = SplitData {
             name: "own".into(),
-            content: one,
-            split: only,
+            content: Content::Graphs(set_of(odd[..1].to_vec(), &[Some(0)])),
+            split: Split::new("only", vec![0], vec![], vec![]).unwrap(),
         };
         let fitted = gin.fit(&on, 0).unwrap();
         assert_eq!(
@@ -508,11 +459,11 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
             (None, 2)
         );
         assert_eq!(fitted.predict(&on.content).unwrap().exits, Some(vec![1]));
-        let answers = fitted.exit_answers(&on.content).unwrap().unwrap();
+        let answers = fitted.exit_predictions(&on.content).unwrap().unwrap();
         assert_eq!((answers.num_exits(), answers.class(1, 0)), (2, 0));
         assert!(
             fitted
-                .exit_answers(&Content::Graph(odd[0].clone()))
+                .exit_predictions(&Content::Graph(odd[0].clone()))
                 .unwrap()
                 .is_none()
         );
@@ -536,7 +487,10 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
             "graph classification: there are no labelled graphs to train on"
         );
     }
-    // A readout of features and a linear map: the exits with zero layers.
+}
+
+#[test]
+fn exits_of_depth_zero_are_a_readout_and_a_linear_map() {
     for exits in both(0) {
         let fitted = model(Backbone::GCN, 5)
             .depth(exits)
@@ -548,7 +502,7 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
 }
 
 #[test]
-fn policies_without_a_say_are_refused() {
+fn policies_without_effect_are_refused() {
     let refused = |policy: &str, task: Task| {
         let exits = Exits {
             scheme: Scheme::AdmpSt,
@@ -595,7 +549,7 @@ fn policies_without_a_say_are_refused() {
 
 /// Predictions of one graph at a time, as in attacks and inference, equal those of the whole set.
 #[test]
-fn one_graph_at_a_time_answers_as_the_whole_set_does() {
+fn single_graphs_have_the_predictions_of_the_set() {
     let repeated: Vec<Graph> = (0..5).flat_map(|_| odd_graphs()).collect();
     let classes: Vec<Option<i64>> = (0..repeated.len() as i64).map(|i| Some(i % 2)).collect();
     let data = Dataset::from_graphs("shapes", set_of(repeated, &classes));

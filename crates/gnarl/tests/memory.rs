@@ -20,7 +20,7 @@ const BYTES: usize = NODES * WIDTH * 4;
 /// the backward pass, gradients are not. The peak is the tape, two gradients at a time, and the
 /// rounding of size classes.
 #[test]
-fn a_step_needs_its_tape_and_two_gradients() {
+fn memory_of_a_training_step() {
     let graph = erdos_renyi(NODES, 0.005, 1).unwrap();
     let operator = Operator::constant(
         &ClassicalOperator::NormalisedAdjacency
@@ -65,7 +65,7 @@ fn a_step_needs_its_tape_and_two_gradients() {
         drop(grads);
         let after = memory_use();
         assert_eq!(after.used, before.used, "a step leaves nothing behind");
-        after.most - before.used
+        after.peak - before.used
     };
     let first = step(1);
     // Two results per layer are kept; in the backward pass two gradients of that size exist at a

@@ -12,11 +12,11 @@ use std::path::Path;
 use gnarl::model::Section;
 use gnarl::prelude::*;
 use gnarl_data::Task;
-use gnarl_graph::names::{Given, Setting};
 use gnarl_graph::random::stream;
+use gnarl_graph::settings::{Setting, SettingText};
 use gnarl_graph::{DenseMatrix, generate};
 use gnarl_nn::depth::Kind;
-use gnarl_nn::networks::{Capability, NetworkSetting, UsualOperator};
+use gnarl_nn::networks::{Capability, DefaultOperator, NetworkSetting};
 use gnarl_robust::inference::PerturbationTarget;
 use rand::RngExt;
 use rayon::prelude::*;
@@ -144,7 +144,7 @@ impl Seen {
         let predictions = fitted.predict(&on.content)?;
         // For one of the inference rules, inputs that look clean are their own neighbours.
         let noisy = fitted.predict(&with_noise(&on.content))?.probabilities;
-        let mut reading = serde_json::to_value(fitted.reading()).unwrap();
+        let mut reading = serde_json::to_value(fitted.fitted_inference()).unwrap();
         let tunes = model.inference.tunes();
         Ok(Self {
             params: tensors(&bytes(&fitted)),
@@ -329,7 +329,7 @@ fn value_of(model: &Model, section: &str, setting: &Setting, task: Task) -> Valu
     }
 }
 
-fn given(options: &[(&str, &str)]) -> Vec<Given> {
+fn given(options: &[(&str, &str)]) -> Vec<SettingText> {
     options
         .iter()
         .map(|(flag, value)| (flag.to_string(), value.to_string()))
@@ -444,7 +444,7 @@ impl<'a> Walk<'a> {
                 continue;
             };
             if axis == "model" {
-                self.settings(&plain, &name, "backbone", backbone.listed().settings);
+                self.settings(&plain, &name, "backbone", backbone.info().settings);
                 continue;
             }
             for (choice, _) in names {
@@ -464,7 +464,7 @@ impl<'a> Walk<'a> {
                 };
                 let is_usual = choice
                     .parse()
-                    .is_ok_and(|op| backbone.usual_operator() == UsualOperator::Classical(op));
+                    .is_ok_and(|op| backbone.default_operator() == DefaultOperator::Classical(op));
                 if after.is_some() && !is_usual {
                     self.compare(&what, &seen, after);
                 }
@@ -505,7 +505,7 @@ const QUICK: &[(&str, &str, &str)] = &[
 /// Settings that a choice accepts; the tests of the lists check that settings of others are
 /// refused.
 fn own_settings(axis: &str, choice: &str, settings: &[Setting]) -> Vec<Setting> {
-    let stored = |list: &'static [gnarl_graph::names::Listed]| {
+    let stored = |list: &'static [gnarl_graph::settings::ChoiceInfo]| {
         list.iter()
             .find(|entry| entry.name == choice)
             .map_or(Vec::new(), |entry| entry.settings.to_vec())
@@ -573,7 +573,7 @@ fn assert_nothing_ignored(on: &SplitData, least: usize) {
 /// A long ring with chords and three training nodes. An epoch trains on a small part of the ring,
 /// whose edges the epoch's own graph has moved. A defence overrides the operator there, too.
 #[test]
-fn a_changed_graph_reaches_training_nodes_by_edges_of_its_own() {
+fn resampled_graphs_use_their_own_receptive_field() {
     let n = 90u32;
     let edges = (0..n).flat_map(|u| [(u, (u + 1) % n), (u, (u + 7) % n)]);
     let classes: Vec<u32> = (0..n).map(|u| u % 2).collect();
@@ -654,7 +654,7 @@ fn assert_kept(what: &str, model: Model, on: &SplitData) {
 }
 
 #[test]
-fn a_file_keeps_every_bit() {
+fn a_file_keeps_every_bit_of_networks_and_exits() {
     let (graph, set) = (one_graph(), a_set());
     for (name, backbone) in Backbone::named() {
         let mut model = tiny(backbone, Task::Node);
@@ -678,6 +678,31 @@ fn a_file_keeps_every_bit() {
             }
         }
     }
+}
+
+#[test]
+fn a_file_keeps_every_bit_of_inference() {
+    let graph = one_graph();
+    let gcn = tiny(Backbone::GCN, Task::Node);
+    for inference in Inference::all() {
+        for part in [PerturbationTarget::Features, PerturbationTarget::Structure] {
+            assert_kept(
+                &format!("{inference} on {part}"),
+                gcn.inference(inference.on(part)),
+                &graph,
+            );
+        }
+        if !inference.is_plain() {
+            let tuned = inference.with(&[("tune".into(), "true".into())]).unwrap();
+            assert_kept(&format!("{inference}, tuned"), gcn.inference(tuned), &graph);
+        }
+    }
+}
+
+#[test]
+fn a_file_keeps_every_bit_of_combined_axes() {
+    let (graph, set) = (one_graph(), a_set());
+    let gcn = tiny(Backbone::GCN, Task::Node);
     let gin = tiny(Backbone::GIN.where_taken("batch-norm", true), Task::Graph);
     assert_kept(
         "all axes on a set",
@@ -693,19 +718,6 @@ fn a_file_keeps_every_bit() {
             .depth(Exits::alm(1)),
         &set,
     );
-    for inference in Inference::all() {
-        for part in [PerturbationTarget::Features, PerturbationTarget::Structure] {
-            assert_kept(
-                &format!("{inference} on {part}"),
-                gcn.inference(inference.on(part)),
-                &graph,
-            );
-        }
-        if !inference.is_plain() {
-            let tuned = inference.with(&[("tune".into(), "true".into())]).unwrap();
-            assert_kept(&format!("{inference}, tuned"), gcn.inference(tuned), &graph);
-        }
-    }
     for operator in ["L_sym", "cgso"] {
         let operator: OperatorChoice = operator.parse().unwrap();
         assert_kept(&operator.to_string(), gcn.operator(operator), &graph);

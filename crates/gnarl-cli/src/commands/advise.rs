@@ -62,11 +62,7 @@ pub fn run(global: &Global, args: &AdviseArgs) -> anyhow::Result<StudyOutput<Adv
     if args.model.print_spec {
         return StudyOutput::spec(&model, task);
     }
-    let study = AdviseStudy {
-        model,
-        runs: args.runs,
-        seed: global.seed,
-    };
+    let study = AdviseStudy::new(model).runs(args.runs).seed(global.seed);
     if args.dry_run {
         let choices = study.choices(&benchmark.first())?;
         let left_out = "combinations of axes that help".to_string();
@@ -263,15 +259,15 @@ impl Report for AdviceReport {
         advice.tried.iter().for_each(|one| {
             table.add_row(cells(one));
         });
-        let items = items_of(advice.looks.task);
+        let items = items_of(advice.summary.task);
         let item = items.trim_end_matches('s');
         let mut text = format!(
             "{}{} on {}, evaluated on {} training and validation {items} by cross-validation in {} parts, {} fits each; test labels are not used.\n\
              Differences are paired by {item} (* marks more than two standard errors)\n{}\n",
-            output::render(&output::pairs(data_rows(&advice.looks))),
+            output::render(&output::pairs(data_rows(&advice.summary))),
             self.backbone,
             self.data,
-            count(advice.judged_items as u64),
+            count(advice.evaluated_items as u64),
             advice.parts,
             self.runs,
             output::render(&table)

@@ -10,16 +10,15 @@ use gnarl::model::fit::FitOptions;
 use gnarl::model::{Model, Section};
 use gnarl::study::Accuracy;
 use gnarl::study::attack::{
-    AttackResult, AttackRun, AttackStudy, AttackerAccess, DefendedReport, GivenStudy,
+    AttackResult, AttackRun, AttackStudy, AttackedGraphStudy, AttackerAccess, DefendedReport,
     LabelKnowledge, Mode, Targets, attacked_part,
 };
-use gnarl::study::attack_compare::targets_of;
 use gnarl::study::forecast::Planned;
 use gnarl::study::portrait::walk_along;
 use gnarl_data::Task;
 use gnarl_data::{Benchmark, Dataset};
 use gnarl_graph::metrics::PairedDifference;
-use gnarl_graph::names::{Given, Setting, by_flag, listed};
+use gnarl_graph::settings::{Setting, SettingText, by_flag, join_names};
 use gnarl_graph::{Error, Graph};
 use gnarl_nn::features::FeatureScaling;
 use gnarl_nn::networks::Backbone;
@@ -122,7 +121,7 @@ pub struct AttackArgs {
 pub struct AttackOptions {
     name: String,
     /// Settings by option.
-    settings: Vec<Given>,
+    settings: Vec<SettingText>,
 }
 
 fn section() -> Section {
@@ -185,15 +184,15 @@ impl AttackOptions {
     fn attacks(&self) -> gnarl_graph::Result<Vec<Attack>> {
         let attack = self.name.parse::<Attack>()?;
         // A setting is stored under the name that the attack has for it.
-        let own = attack.listed().settings;
+        let own = attack.info().settings;
         let all = section().settings;
-        let by_name = |(flag, text): &Given| {
+        let by_name = |(flag, text): &SettingText| {
             let setting = own.iter().chain(&all).find(|known| known.flag == flag);
             let name = setting.map_or(flag.as_str(), |known| known.name);
             (name.to_string(), text.clone())
         };
         let as_given = |e: Error| by_flag(&all, e);
-        let (budgets, others): (Vec<Given>, Vec<Given>) = self
+        let (budgets, others): (Vec<SettingText>, Vec<SettingText>) = self
             .settings
             .iter()
             .map(by_name)
@@ -397,11 +396,11 @@ impl AttackRequest<'_> {
         if self.args.sees == AttackerAccess::Network && !applies {
             let black_box: Vec<&str> = Attack::all()
                 .filter(|a| a.is_black_box())
-                .map(|a| a.listed().name)
+                .map(|a| a.info().name)
                 .collect();
             let what = format!(
                 "network applies to a trained model with an inference rule, attacked without --transfer by {}; leave --sees out",
-                listed(&black_box)
+                join_names(&black_box)
             );
             return Err(Error::argument("--sees", what));
         }
@@ -465,17 +464,14 @@ impl AttackRequest<'_> {
         if args.model.print_spec {
             return StudyOutput::spec(&model, task);
         }
-        let study = AttackStudy {
-            model,
-            attack,
-            mode: args.mode,
-            surrogate: self.transfer(),
-            targets: self.targets.clone(),
-            labels: args.labels,
-            access: args.sees,
-            runs,
-            seed: global.seed,
-        };
+        let study = AttackStudy::new(model, attack)
+            .mode(args.mode)
+            .surrogate(self.transfer())
+            .targets(self.targets.clone())
+            .labels(args.labels)
+            .access(args.sees)
+            .runs(runs)
+            .seed(global.seed);
         study.check()?;
         self.check_sees(&attack, [&model])?;
         if args.dry_run {
@@ -558,13 +554,10 @@ impl AttackRequest<'_> {
         if args.dry_run {
             return self.dry_run(&[(model.backbone.to_string(), model)], &[]);
         }
-        let study = GivenStudy {
-            model,
-            mode: args.mode,
-            features,
-            runs,
-            seed: global.seed,
-        };
+        let study = AttackedGraphStudy::new(model, args.mode)
+            .features(features)
+            .runs(runs)
+            .seed(global.seed);
         let epochs = model.plan(Task::Node)?.training.epochs as u64;
         let trainings = runs as u64 * if args.mode == Mode::Poisoning { 2 } else { 1 };
         let label = format!("{} on {}", model.backbone, file.display());
@@ -741,12 +734,11 @@ fn found_targets(
             }
         }
     };
-    Ok(targets_of(
-        nodes
-            .iter()
-            .map(found)
-            .collect::<gnarl_graph::Result<_>>()?,
-    ))
+    let found: Vec<u32> = nodes
+        .iter()
+        .map(found)
+        .collect::<gnarl_graph::Result<_>>()?;
+    Ok(found.into())
 }
 
 /// Fails if the ending of the file is not that of its format.
@@ -859,7 +851,7 @@ impl AttackReport {
         let tested: Vec<f64> = self
             .runs
             .iter()
-            .filter_map(|r| r.defended?.trusted)
+            .filter_map(|r| r.defended?.tested_limit)
             .collect();
         let rejected = (!tested.is_empty()).then(|| tested.iter().filter(|&&t| t == 0.0).count());
         rows.extend(output::assumption_test(rejected, tested.len()).map(|line| ("  tested", line)));

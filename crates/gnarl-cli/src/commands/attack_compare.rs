@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use gnarl::model::Model;
+use gnarl::study::attack::compare::{Cell, Comparison, Outcome};
 use gnarl::study::attack::{AttackerAccess, LabelKnowledge, Mode, attacked_part};
-use gnarl::study::attack_compare::{Cell, Comparison, Outcome};
 use gnarl_graph::Error;
 use gnarl_nn::networks::Backbone;
 use gnarl_robust::attack::Attack;

@@ -107,14 +107,12 @@ pub fn run(global: &Global, args: &AxesArgs) -> anyhow::Result<StudyOutput<AxesR
         (false, true) => Which::WithoutPairs,
         (false, false) => Which::Everything,
     };
-    let study = AxesStudy {
-        model,
-        runs: args.runs,
-        seed: global.seed,
-        attacks: attacks.clone(),
-        which,
-        rows: args.rows.clone(),
-    };
+    let study = AxesStudy::new(model)
+        .runs(args.runs)
+        .seed(global.seed)
+        .attacks(attacks.clone())
+        .which(which)
+        .rows(args.rows.clone());
     if args.dry_run {
         let left_out = (!attacks.is_empty()).then(|| "the attacks".to_string());
         let rows = study.planned(&benchmark)?;
@@ -211,6 +209,7 @@ impl AxesReport {
             attacked,
             attacked_minus_plain,
             seconds,
+            ..
         } = match &combination.outcome {
             Outcome::Evaluated(evaluated) => evaluated,
             Outcome::Refused(why) => return vec![combination.name(), format!("- ({why})")],

@@ -101,8 +101,8 @@ pub fn inference(
         }
         timed(&mut with_rule, &|| {
             fitted
-                .reading()
-                .answer(network, &graph, global.seed)
+                .fitted_inference()
+                .predict(network, &graph, global.seed)
                 .map(drop)
         })?;
     }

@@ -11,7 +11,7 @@ use gnarl::study::certify::{
 };
 use gnarl::study::{Accuracy, forecast};
 use gnarl_data::{Benchmark, Dataset};
-use gnarl_graph::names::Given;
+use gnarl_graph::settings::SettingText;
 use gnarl_thesis::Recipe;
 use serde::Serialize;
 
@@ -83,7 +83,7 @@ fn help_of_method() -> String {
 
 /// Settings of certificates that were given, by option.
 #[derive(Debug, Clone, Default)]
-pub struct CertificateOptions(pub Vec<Given>);
+pub struct CertificateOptions(pub Vec<SettingText>);
 
 impl Args for CertificateOptions {
     fn augment_args(command: Command) -> Command {
@@ -163,15 +163,11 @@ pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<StudyOutput<Ce
     }
     let plan = model.plan(threat.task)?;
     let (certificates, left_out) = request.covering(certificates, &plan);
-    let study = CertifyStudy {
-        model,
-        target: threat.target,
-        certificates,
-        attacked: args.attacked.unwrap_or(0),
-        attempts: args.attempts.unwrap_or(0),
-        runs: args.runs,
-        seed: global.seed,
-    };
+    let study = CertifyStudy::new(model, threat.target, certificates)
+        .attacked(args.attacked.unwrap_or(0))
+        .attempts(args.attempts.unwrap_or(0))
+        .runs(args.runs)
+        .seed(global.seed);
     study.check(&benchmark)?;
     if args.dry_run {
         return dry_run(global, &study, &benchmark).map(StudyOutput::DryRun);
@@ -464,6 +460,7 @@ fn attempts(attempts: &Attempts) -> String {
         method,
         made,
         broken,
+        ..
     } = attempts;
     let found = if *broken == 0 {
         "none changed a class".into()
@@ -482,11 +479,11 @@ impl Report for CertifyOutput {
             report.model,
             report.data,
             accuracy.map_or_else(|| "-".into(), Accuracy::text),
-            report.judged,
+            report.evaluated,
             report.threat.item(),
             if runs == 1 { "" } else { "s" },
         );
-        for (certified, promise) in report.all().zip(&report.promises) {
+        for (certified, promise) in report.all().zip(&report.guarantees) {
             text += &certificate_text(report, certified, promise);
         }
         if !report.survived.is_empty() {

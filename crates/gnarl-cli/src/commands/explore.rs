@@ -364,7 +364,7 @@ impl ExploredModel {
             predicted: shown.iter().map(|u| after.predicted[of(u)]).collect(),
             sure: shown
                 .iter()
-                .map(|u| whole_percent(after.sure[of(u)]))
+                .map(|u| whole_percent(after.confidence[of(u)]))
                 .collect(),
             margin: shown.iter().map(|u| rounded(after.margin[of(u)])).collect(),
             accuracy: accuracy(&after),

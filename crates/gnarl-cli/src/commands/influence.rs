@@ -123,7 +123,7 @@ fn study(run: &Run) -> Option<&InfluenceStudy> {
     run.fit
         .fresh_head
         .as_ref()?
-        .drawn
+        .sampled
         .as_ref()?
         .influence
         .as_ref()
@@ -236,7 +236,9 @@ impl InfluenceReport {
                 .filtering
                 .iter()
                 .map(|row| {
-                    let Accuracy { mean, std, runs } = of(row);
+                    let Accuracy {
+                        mean, std, runs, ..
+                    } = of(row);
                     let error = std / (runs.len() as f64).sqrt();
                     Point {
                         x: 100.0 * row.share,

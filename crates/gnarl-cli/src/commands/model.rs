@@ -8,7 +8,7 @@ use gnarl_data::Task;
 use gnarl_data::registry::Protocol;
 use gnarl_data::{Benchmark, Dataset};
 use gnarl_graph::Error;
-use gnarl_graph::names::Given;
+use gnarl_graph::settings::SettingText;
 use gnarl_nn::depth::Kind;
 use gnarl_nn::features::FeatureScaling;
 use gnarl_nn::networks::Backbone;
@@ -80,7 +80,7 @@ impl std::str::FromStr for PolicyName {
 
 /// Axes and settings that were given, by their flags.
 #[derive(Debug, Clone, Default)]
-pub struct ModelOptions(pub Vec<Given>);
+pub struct ModelOptions(pub Vec<SettingText>);
 
 /// Options that are defined elsewhere.
 const ELSEWHERE: [&str; 2] = ["model", "policy"];
@@ -245,12 +245,12 @@ impl ModelArgs {
                     .collect::<Vec<_>>()
             })
             .collect();
-        let fits = |backbone: &Backbone, option: &Given| {
+        let fits = |backbone: &Backbone, option: &SettingText| {
             Model::new(*backbone)
                 .over(std::slice::from_ref(option))
                 .is_ok_and(|model| model.plan(task).is_ok())
         };
-        let is_taken = |option: &Given| {
+        let is_taken = |option: &SettingText| {
             !network.contains(&option.0.as_str())
                 || fits(&backbone, option)
                 || !self.model.iter().any(|other| fits(other, option))

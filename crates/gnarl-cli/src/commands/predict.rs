@@ -9,7 +9,7 @@ use gnarl::study::predict::{self, ClassifierStudy, PredictResult};
 use gnarl_data::columnar::{self, Column};
 use gnarl_data::{Content, Dataset};
 use gnarl_graph::metrics::ClassScores;
-use gnarl_graph::names::{Given, Listed};
+use gnarl_graph::settings::{ChoiceInfo, SettingText};
 use gnarl_graph::{DenseMatrix, Error};
 use gnarl_nn::features::FeatureScaling;
 use gnarl_robust::inference::{External, Inference};
@@ -64,7 +64,7 @@ pub struct PredictArgs {
 
 /// Options of the inference axis.
 #[derive(Debug, Clone, Default)]
-pub struct InferenceOptions(Vec<Given>);
+pub struct InferenceOptions(Vec<SettingText>);
 
 impl InferenceOptions {
     /// Returns the requested inference rule; `None` if there was none.
@@ -78,7 +78,7 @@ impl InferenceOptions {
                 )),
             };
         };
-        let settings: Vec<Given> = self
+        let settings: Vec<SettingText> = self
             .0
             .iter()
             .filter_map(|(flag, text)| Some((stored(flag)?, text.clone())))
@@ -91,7 +91,7 @@ const AXIS: &str = "inference";
 
 /// Returns the name under which a flag's setting is stored.
 fn stored(flag: &str) -> Option<String> {
-    let list: &[Listed] = Inference::LIST;
+    let list: &[ChoiceInfo] = Inference::LIST;
     list.iter()
         .flat_map(|entry| entry.settings)
         .find(|s| s.flag == flag)
@@ -123,7 +123,7 @@ impl clap::FromArgMatches for InferenceOptions {
             .flat_map(|entry| entry.settings)
             .map(|s| s.flag)
             .chain([AXIS]);
-        let mut given: Vec<Given> = Vec::new();
+        let mut given: Vec<SettingText> = Vec::new();
         for flag in flags {
             if let Some(text) = matches.get_one::<String>(flag)
                 && !given.iter().any(|(known, _)| known == flag)

@@ -13,8 +13,7 @@ use gnarl_thesis::report::{
     CellReport, Difference, Pair, Part, Report as TableReport, RowReport, Status, Thesis,
     recipe_name,
 };
-use gnarl_thesis::table::NODES;
-use gnarl_thesis::work::Work;
+use gnarl_thesis::work::{NODES, Work};
 use gnarl_thesis::{
     Progress, RunnerCallbacks, Settings, Shard, narrowed, reproduce_all, tables, with_stored,
 };
@@ -927,11 +926,7 @@ fn message(cell: &CellReport) -> &str {
 /// Returns true if the results of a cell are per cents; otherwise they have their own units and any
 /// magnitude.
 fn is_accuracy(cell: &CellReport) -> bool {
-    match &cell.config.work {
-        Work::Property(_) | Work::SetProperty(_) | Work::InferenceTime(_) => false,
-        Work::Graphs(runs) => !runs.more.timed,
-        _ => true,
-    }
+    cell.config.work.is_accuracy()
 }
 
 fn show_mean(mean: f64, std: Option<f64>, is_accuracy: bool) -> String {

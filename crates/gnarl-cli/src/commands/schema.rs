@@ -4,7 +4,7 @@
 use clap::Args;
 use gnarl::model::Model;
 use gnarl::study::certify::Certificate;
-use gnarl_graph::names::{self, Listed};
+use gnarl_graph::settings::{self, ChoiceInfo};
 use gnarl_robust::attack::Attack;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -48,8 +48,8 @@ pub fn run(args: &SchemaArgs) -> SchemaReport {
     SchemaReport { schema }
 }
 
-fn of_list(title: &str, list: &[Listed]) -> Value {
-    let mut schema = names::schema(list);
+fn of_list(title: &str, list: &[ChoiceInfo]) -> Value {
+    let mut schema = settings::schema(list);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!(title);
     schema

@@ -95,7 +95,7 @@ impl CheckpointArgs {
         Ok(Some(Journal::open(
             folder,
             every,
-            study.asked(on)?,
+            study.resume_key(on)?,
             self.resume,
         )?))
     }
@@ -506,6 +506,7 @@ impl TrainReport {
             balanced_accuracy,
             macro_f1,
             roc_auc,
+            ..
         } = &self.scores;
         if balanced_accuracy.is_some() {
             let all = [balanced_accuracy, macro_f1, roc_auc].map(text_of);
@@ -635,7 +636,7 @@ impl TrainReport {
                     }
                     (Copies::EachEpoch, None) => "sampled in every epoch",
                 };
-                let mut settings = augment.listed().settings.iter();
+                let mut settings = augment.info().settings.iter();
                 let stored = serde_json::to_value(augment).unwrap_or_default();
                 let value = settings.find_map(|setting| {
                     let x = stored[setting.name].as_f64()?;
@@ -692,7 +693,7 @@ impl Report for TrainReport {
                 inference.plain_test_accuracy.text(),
                 difference(&inference.minus_plain)
             );
-            text += &output::assumption_test(inference.untrusted_runs, self.runs.len())
+            text += &output::assumption_test(inference.fallback_runs, self.runs.len())
                 .map_or(String::new(), |s| s + "\n");
         }
         if let Some(depth) = &self.depth {
@@ -811,7 +812,12 @@ fn augmentation_text(report: &AugmentationReport, name: &str, with: &Option<Accu
     let mut table = output::table(&headers);
     table.add_rows(rows);
     let mut text = format!("\n{}", output::render(&table));
-    if let Some(LatentDistance { drawn, original }) = &report.latent_distance {
+    if let Some(LatentDistance {
+        sampled: drawn,
+        original,
+        ..
+    }) = &report.latent_distance
+    {
         let (sampled, original) = (real(drawn.mean), real(original.mean));
         text += &format!(
             "mean distance of a sampled vector to the original vectors of its class {sampled}, among original vectors {original}\n"
@@ -841,6 +847,7 @@ fn learned_text(parameters: &[(String, Accuracy)], tried: &[InitialisationReport
             init,
             val_accuracy,
             chosen,
+            ..
         } in tried
         {
             let accuracy = val_accuracy.map_or_else(|| "diverged".into(), |v| format!("{v:.2}"));

@@ -306,7 +306,7 @@ impl GraphData {
         let values: Vec<i64> = predicted.iter().map(|&class| i64::from(class)).collect();
         self.class_channel("predicted", title, &values, self.classes.clone());
         self.sure = Some(
-            self.of_shown(&portrait.sure)
+            self.of_shown(&portrait.confidence)
                 .into_iter()
                 .map(whole_percent)
                 .collect(),
@@ -331,13 +331,13 @@ impl GraphData {
                 .shown
                 .iter()
                 .flat_map(each)
-                .map(|at| exits.said[at])
+                .map(|at| exits.predicted[at])
                 .collect(),
             sure: self
                 .shown
                 .iter()
                 .flat_map(each)
-                .map(|at| whole_percent(exits.sure[at]))
+                .map(|at| whole_percent(exits.confidence[at]))
                 .collect(),
             taken,
         });

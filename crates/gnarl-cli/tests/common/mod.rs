@@ -7,12 +7,8 @@ use std::path::Path;
 use assert_cmd::Command;
 use serde_json::Value;
 
-#[path = "../../../gnarl-data/tests/common/mod.rs"]
-mod data;
-pub use data::{real_data, summary};
-
 pub mod server;
-pub mod shown;
+pub mod transcript;
 
 /// Returns a command of the program that does not see the data folder of the person who runs the
 /// tests.
@@ -50,6 +46,20 @@ pub fn refusal(args: &[&str]) -> String {
         "{line}"
     );
     line.trim_end().to_string()
+}
+
+/// Asserts that a run is refused in one line that contains all of these parts.
+#[track_caller]
+pub fn assert_refused(args: &[&str], parts: &[&str]) {
+    let line = refusal(args);
+    for part in parts {
+        assert!(line.contains(part), "{args:?}: not '{part}' but {line}");
+    }
+}
+
+/// Splits a command line at its spaces.
+pub fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
 }
 
 /// Returns true if two numbers are equal to 1e-9 of their size.

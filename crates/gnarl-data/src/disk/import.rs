@@ -100,9 +100,10 @@ pub fn import(
             .extension()
             .is_some_and(|ending| ending.eq_ignore_ascii_case("npz"))
         {
-            return match is_weighted(&edges_at)? {
-                false => import_text::<()>(&edges_at, beside, out, options, tell),
-                true => import_text::<f64>(&edges_at, beside, out, options, tell),
+            return if is_weighted(&edges_at)? {
+                import_text::<f64>(&edges_at, beside, out, options, tell)
+            } else {
+                import_text::<()>(&edges_at, beside, out, options, tell)
             };
         }
     }
@@ -317,7 +318,7 @@ impl<L: EdgeLoad> EdgeSink for Arcs<'_, '_, L> {
         self.report = BuildReport::default();
     }
 
-    fn tell(&mut self, bytes: u64) {
+    fn advance(&mut self, bytes: u64) {
         (self.tell)("reading edges", bytes, self.size);
     }
 }

@@ -485,10 +485,10 @@ impl Folder {
 ///
 /// ```
 /// let dir = tempfile::tempdir().unwrap();
-/// let karate = crate::load("karate", dir.path(), 0)?;
+/// let karate = gnarl_data::load("karate", dir.path(), 0)?;
 /// let folder = dir.path().join("karate");
-/// crate::disk::write(karate.graph()?, &folder, &Default::default())?;
-/// let again = crate::disk::open(&folder)?.0;
+/// gnarl_data::disk::write(karate.graph()?, &folder, &Default::default())?;
+/// let again = gnarl_data::disk::open(&folder)?.0;
 /// assert!(again.is_on_disk() && again.edges().eq(karate.graph()?.edges()));
 /// # Ok::<(), gnarl_graph::Error>(())
 /// ```

@@ -44,14 +44,12 @@ pub(super) fn check_header(
         }
         _ => Error::io(path, e),
     })?;
-    match found == header(descr, shape) {
-        true => Ok(()),
-        false => {
-            let what = format!(
-                "an array of {descr} and shape {shape:?} is expected; import the folder again"
-            );
-            Err(Error::data(path, "header", what))
-        }
+    if found == header(descr, shape) {
+        Ok(())
+    } else {
+        let what =
+            format!("an array of {descr} and shape {shape:?} is expected; import the folder again");
+        Err(Error::data(path, "header", what))
     }
 }
 

@@ -81,7 +81,7 @@ impl EdgeSink for Collected {
         *self = Self::default();
     }
 
-    fn tell(&mut self, _: u64) {}
+    fn advance(&mut self, _: u64) {}
 }
 
 pub(super) fn parse_edges(path: &Path, bytes: &[u8]) -> Result<EdgeFile> {
@@ -469,14 +469,15 @@ impl Columns {
                 // it may be an error.
                 let is_other =
                     !is_weight_title(&first[2]) && Self::is_pair_of_titles(table, &first[..2])?;
-                Ok(match is_other {
-                    true => Self {
+                Ok(if is_other {
+                    Self {
                         has_header: true,
                         count: 3,
                         weight: None,
                         dropped: vec![first[2].clone()],
-                    },
-                    false => plain(true),
+                    }
+                } else {
+                    plain(true)
                 })
             }
             3 => Ok(plain(false)),

@@ -72,7 +72,7 @@ use gnarl_graph::graph::{BuildReport, Graph};
 /// let dir = tempfile::tempdir().unwrap();
 /// std::fs::write(dir.path().join("edges.csv"), "# a path\nfrom,to\nada,bob\nbob,cyd\n")?;
 /// std::fs::write(dir.path().join("labels.csv"), "node,class\ncyd,cat\nada,dog\n")?;
-/// let (graph, ..) = crate::edge_list::load(dir.path()).unwrap();
+/// let (graph, ..) = gnarl_data::edge_list::load(dir.path()).unwrap();
 /// assert_eq!((graph.num_nodes(), graph.num_edges()), (3, 2));
 /// assert_eq!((graph.node_name(0), graph.labels().unwrap().name(1)), ("ada".into(), "dog".into()));
 /// # Ok::<(), std::io::Error>(())
@@ -364,12 +364,15 @@ impl Beside {
             names,
             ..EdgeFile::default()
         };
-        let read_features = |path: &PathBuf| match is_archive(path) {
-            true => Ok(FeatureFile::Archive(
-                path.clone(),
-                scipy::features(&mut NpzArchive::open(path)?)?,
-            )),
-            false => Ok::<_, Error>(FeatureFile::Table(Table::read(path.clone())?)),
+        let read_features = |path: &PathBuf| {
+            if is_archive(path) {
+                Ok(FeatureFile::Archive(
+                    path.clone(),
+                    scipy::features(&mut NpzArchive::open(path)?)?,
+                ))
+            } else {
+                Ok::<_, Error>(FeatureFile::Table(Table::read(path.clone())?))
+            }
         };
         let read_labels = |path: &PathBuf| {
             let text = read_text(path)?;

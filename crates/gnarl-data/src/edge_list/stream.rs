@@ -101,7 +101,7 @@ fn numbers(path: &Path, sink: &mut dyn EdgeSink) -> Result<Option<Streamed>> {
                 }
             }
         }
-        sink.tell(blocks.done);
+        sink.advance(blocks.done);
     }
     let limit = sane_end(known.num_rows as usize);
     if let Some(id) = largest.filter(|id| u64::from(*id) >= limit) {
@@ -177,7 +177,7 @@ fn rows(path: &Path, sink: &mut dyn EdgeSink, named: bool) -> Result<Option<Stre
         }
         known.num_rows += edges.len() as u64;
         sink.take(&edges, &weights)?;
-        sink.tell(blocks.done);
+        sink.advance(blocks.done);
     }
     if let Some((id, line)) =
         largest.filter(|(id, _)| u64::from(*id) >= sane_end(known.num_rows as usize))

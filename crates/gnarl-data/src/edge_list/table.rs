@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_refused() {
+    fn invalid_tables_are_refused() {
         let e = rows("a,\"b\nc,d\n").unwrap_err().to_string();
         assert_eq!(
             e,

@@ -80,7 +80,7 @@ impl Centrality {
                 *v = 1.0 / (1.0 - *v);
             }
             if values.iter().any(|v| !v.is_finite()) {
-                return Err(Error::argument(
+                return Err(Error::unsupported(
                     "centrality pagerank",
                     "1 / (1 - PR) is infinite on a graph of one node; choose another centrality",
                 ));

@@ -49,11 +49,11 @@ const BLOCK: usize = 4096;
 /// Fails for a damping outside `[0, 1)`, for negative weights, and if the tolerance is not reached.
 ///
 /// ```
-/// use crate::{centrality::{pagerank, PageRank}, Graph};
+/// use gnarl_graph::{centrality::{pagerank, PageRank}, Graph};
 /// let star = Graph::from_edges(4, [(0, 1), (0, 2), (0, 3)])?.0;
 /// let pr = pagerank(&star, &PageRank::default())?;
 /// assert!(pr[0] > 0.47 && (pr.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn pagerank(graph: &Graph, settings: &PageRank) -> Result<Vec<f64>> {
     const OP: &str = "pagerank";
@@ -75,7 +75,7 @@ pub fn pagerank(graph: &Graph, settings: &PageRank) -> Result<Vec<f64>> {
         ));
     }
     if let Some(w) = graph.weights().and_then(|w| w.iter().find(|w| **w < 0.0)) {
-        return Err(Error::argument(
+        return Err(Error::unsupported(
             OP,
             format!("weight {w} is negative, a random walk needs weights of at least 0"),
         ));

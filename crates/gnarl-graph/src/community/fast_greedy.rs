@@ -16,10 +16,10 @@ use crate::graph::Graph;
 /// the depth of the dendrogram. Fails for negative weights.
 ///
 /// ```
-/// use crate::{community::fast_greedy, Graph};
+/// use gnarl_graph::{community::fast_greedy, Graph};
 /// let g = Graph::from_edges(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3), (2, 3)])?.0;
 /// assert_eq!(fast_greedy(&g)?.best(), [0, 0, 0, 1, 1, 1]);
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn fast_greedy(graph: &Graph) -> Result<Dendrogram> {
     refuse_negative_weights("fast greedy", graph)?;

@@ -88,12 +88,12 @@ pub struct Clusters {
 /// iteration.
 ///
 /// ```
-/// use crate::{community::{kmeans, KMeans}, DenseMatrix};
+/// use gnarl_graph::{community::{kmeans, KMeans}, DenseMatrix};
 /// let points = DenseMatrix::new(4, 1, vec![0.0, 1.0, 10.0, 11.0])?;
 /// let found = kmeans(&points, &KMeans::new(2), 7)?;
 /// assert_eq!(found.inertia, 1.0);
 /// assert!(found.of[0] == found.of[1] && found.of[1] != found.of[2]);
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn kmeans(points: &DenseMatrix<f64>, settings: &KMeans, seed: u64) -> Result<Clusters> {
     settings.check(points.num_rows())?;
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_change_nothing_and_seeds_do() {
+    fn kmeans_depends_on_the_seed_and_not_on_threads() {
         let mut rng = stream(5, "test", 0);
         let data =
             DenseMatrix::new(700, 4, (0..2800).map(|_| rng.random::<f64>()).collect()).unwrap();

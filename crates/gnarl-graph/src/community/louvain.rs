@@ -24,10 +24,10 @@ const LEAST_GAIN: f64 = 1e-12;
 /// that is not a number of at least zero.
 ///
 /// ```
-/// use crate::{community::louvain, Graph};
+/// use gnarl_graph::{community::louvain, Graph};
 /// let g = Graph::from_edges(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3), (2, 3)])?.0;
 /// assert_eq!(louvain(&g, 1.0, 7)?, [0, 0, 0, 1, 1, 1]);
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn louvain(graph: &Graph, resolution: f64, seed: u64) -> Result<Vec<u32>> {
     refuse_negative_weights(OP, graph)?;

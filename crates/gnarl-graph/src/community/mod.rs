@@ -98,13 +98,13 @@ impl ClusterConfig {
 /// Returns the community of each node.
 ///
 /// ```
-/// use crate::{community::{cluster, ClusterConfig, Method}, Graph};
+/// use gnarl_graph::{community::{cluster, ClusterConfig, Method}, Graph};
 /// let g = Graph::from_edges(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3), (2, 3)])?.0;
 /// for method in [Method::Cgso, Method::FastGreedy, Method::Walktrap] {
 ///     let config = ClusterConfig { clusters: Some(2), ..ClusterConfig::new(method) };
 ///     assert_eq!(cluster(&g, &config, 7)?, [0, 0, 0, 1, 1, 1], "{method}");
 /// }
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn cluster(graph: &Graph, config: &ClusterConfig, seed: u64) -> Result<Vec<u32>> {
     let method = config.method;
@@ -129,7 +129,7 @@ pub fn cluster(graph: &Graph, config: &ClusterConfig, seed: u64) -> Result<Vec<u
             .of
         }
         Method::Louvain if config.clusters.is_some() => {
-            return Err(Error::argument(
+            return Err(Error::unsupported(
                 OP,
                 "louvain finds the number of clusters itself",
             ));
@@ -158,7 +158,7 @@ fn refuse_negative_weights(op: &'static str, graph: &Graph) -> Result<()> {
         .find(|(_, _, w)| w.is_nan() || *w < 0.0)
     {
         None => Ok(()),
-        Some((u, v, w)) => Err(Error::argument(
+        Some((u, v, w)) => Err(Error::unsupported(
             op,
             format!("edge ({u}, {v}) has weight {w}, weights of at least 0 are needed"),
         )),
@@ -225,7 +225,7 @@ mod tests {
         }
 
         #[test]
-        fn numbering_the_nodes_anew_changes_no_merge(n in 2usize..40, seed in 0u64..1000) {
+        fn permutation_invariance_of_merges(n in 2usize..40, seed in 0u64..1000) {
             let g = without_ties(n, 0.15, seed);
             let mut new_ids: Vec<u32> = (0..n as u32).collect();
             new_ids.shuffle(&mut stream(seed, "test order", 0));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_method_cannot_do_it_says() {
+    fn unsupported_graphs_are_refused() {
         let g = Graph::from_weighted_edges(3, [(0, 1, 1.0), (1, 2, -2.0)])
             .unwrap()
             .0;

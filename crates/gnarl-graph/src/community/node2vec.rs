@@ -99,7 +99,7 @@ pub fn node2vec(graph: &Graph, settings: &Node2vec, seed: u64) -> Result<DenseMa
     settings.check()?;
     refuse_negative_weights(OP, graph)?;
     if degrees(graph).iter().sum::<f64>() == 0.0 {
-        return Err(Error::argument(
+        return Err(Error::unsupported(
             OP,
             "the graph has no edges, so no walk leaves its node",
         ));
@@ -371,7 +371,7 @@ mod tests {
     /// One co-occurrence without effective negative samples: d/dx log sigmoid(x·y) = (1 - sigmoid)
     /// y.
     #[test]
-    fn a_meeting_follows_the_gradient() {
+    fn updates_follow_the_gradient() {
         let g = Graph::from_edges(2, [(0, 1)]).unwrap().0;
         let settings = Node2vec {
             dim: 2,

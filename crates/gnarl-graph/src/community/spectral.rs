@@ -33,7 +33,7 @@ impl SpectralBasis {
     /// small eigenvalues share the coordinates zero.
     pub fn new(graph: &Graph, v: &[f64], half_sum: f64, count: usize) -> Result<Self> {
         if graph.num_edges() == 0 {
-            return Err(Error::argument(
+            return Err(Error::unsupported(
                 OP,
                 "the graph has no edges, so every direction is an eigenvector",
             ));
@@ -98,12 +98,12 @@ impl SpectralBasis {
 /// Fails as [`SpectralBasis::new`] and [`kmeans`] do.
 ///
 /// ```
-/// use crate::{centrality::degrees, community::{spectral_clustering, KMeans}, Graph};
+/// use gnarl_graph::{centrality::degrees, community::{spectral_clustering, KMeans}, Graph};
 /// // Two triangles joined by an edge.
 /// let g = Graph::from_edges(6, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3), (2, 3)])?.0;
 /// let found = spectral_clustering(&g, &degrees(&g), (-0.5, -0.5), &KMeans::new(2), 7)?;
 /// assert!(found[..3].iter().all(|c| *c == found[0]) && found[3..].iter().all(|c| *c != found[0]));
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn spectral_clustering(
     graph: &Graph,
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn numbering_the_nodes_anew_moves_no_node() {
+    fn permutation_equivariance() {
         let g = sbbam(&SbbamConfig::default(), 5).unwrap();
         let new_ids: Vec<u32> = (0..300).map(|u| (u * 7 + 11) % 300).collect();
         let h = g.permute(&new_ids).unwrap();

@@ -42,7 +42,11 @@ pub fn score(found: &[u32], truth: &Labels) -> Result<Score> {
         .filter_map(|(&c, &t)| t.map(|t| (c, t)));
     let (of, truth): (Vec<u32>, Vec<u32>) = labelled.unzip();
     if of.is_empty() {
-        return Err(Error::argument(OP, "no node has a label to compare with"));
+        return Err(Error::missing(
+            OP,
+            "no node has a label to compare with",
+            "take a graph with labels",
+        ));
     }
     let mut clusters = found.to_vec();
     clusters.sort_unstable();

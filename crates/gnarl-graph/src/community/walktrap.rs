@@ -391,7 +391,7 @@ mod tests {
     /// 30,000 numbers are 7.2 GB. The first thousand suffice to estimate it, and the others are not
     /// computed.
     #[test]
-    fn what_would_take_too_much_is_refused_by_its_first_part() {
+    fn excessive_memory_is_refused_early() {
         let g = erdos_renyi(30_000, 40.0 / 30_000.0, 1).unwrap();
         let e = walktrap(&g, 4).unwrap_err().to_string();
         assert!(

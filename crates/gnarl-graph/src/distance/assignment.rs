@@ -8,10 +8,10 @@ use crate::matrix::DenseMatrix;
 /// Fails unless the matrix is square and its values finite.
 ///
 /// ```
-/// use crate::{distance::assignment, DenseMatrix};
+/// use gnarl_graph::{distance::assignment, DenseMatrix};
 /// let cost = DenseMatrix::new(3, 3, vec![4.0, 1.0, 3.0, 2.0, 0.0, 5.0, 3.0, 2.0, 2.0])?;
 /// assert_eq!(assignment(&cost)?, [1, 0, 2]);
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn assignment(cost: &DenseMatrix<f64>) -> Result<Vec<u32>> {
     const OP: &str = "assignment";

@@ -184,40 +184,14 @@ impl BarycentreSettings {
         masses: &[f64],
         start: &BarycentreStart,
     ) -> Result<()> {
-        let BarycentreStart {
-            structure,
-            features,
-            couplings,
-        } = start;
         check_alpha(self.alpha)?;
         if self.max_rounds == 0 || self.max_steps == 0 {
             return Err(Error::argument(
                 OP,
-                "no rounds or steps; it needs one at least",
+                "no iterations or steps; at least 1 of each is needed",
             ));
         }
-        if graphs.is_empty() {
-            return Err(Error::argument(OP, "no graphs; it needs one at least"));
-        }
-        graphs
-            .iter()
-            .try_for_each(|(graph, _)| check_pair(features.num_cols(), graph))?;
-        if let Some((_, weight)) = graphs
-            .iter()
-            .find(|(_, weight)| !(weight.is_finite() && *weight >= 0.0))
-        {
-            return Err(Error::argument(
-                OP,
-                format!("a weight of {weight}; it must be a number of at least 0"),
-            ));
-        }
-        let total = graphs.iter().map(|(_, weight)| weight).sum::<f64>();
-        if (total - 1.0).abs() > 1e-9 {
-            return Err(Error::argument(
-                OP,
-                format!("weights sum to {total}, not to 1"),
-            ));
-        }
+        check_graphs(graphs, start.features.num_cols())?;
         check_masses(masses)?;
         if masses.contains(&0.0) {
             return Err(Error::argument(
@@ -225,60 +199,79 @@ impl BarycentreSettings {
                 "a node of the barycentre has a mass of 0",
             ));
         }
-        let n = masses.len();
-        if (
-            structure.num_rows(),
-            structure.num_cols(),
-            features.num_rows(),
-        ) != (n, n, n)
-        {
+        start.check_values(masses.len())?;
+        start.check_couplings(graphs, masses)
+    }
+}
+
+/// Fails for no graphs, graphs with other features, and weights that are negative or do not sum to
+/// one.
+fn check_graphs(graphs: &[(&Space, f64)], num_columns: usize) -> Result<()> {
+    if graphs.is_empty() {
+        return Err(Error::argument(OP, "no graphs; at least 1 is needed"));
+    }
+    graphs
+        .iter()
+        .try_for_each(|(graph, _)| check_pair(num_columns, graph))?;
+    let mut weights = graphs.iter().map(|(_, weight)| *weight);
+    if let Some(weight) = weights.find(|weight| !(weight.is_finite() && *weight >= 0.0)) {
+        let what = format!("a weight of {weight}; it must be a number of at least 0");
+        return Err(Error::argument(OP, what));
+    }
+    let total = graphs.iter().map(|(_, weight)| weight).sum::<f64>();
+    if (total - 1.0).abs() > 1e-9 {
+        let what = format!("weights sum to {total}, not to 1");
+        return Err(Error::argument(OP, what));
+    }
+    Ok(())
+}
+
+impl BarycentreStart {
+    /// Fails for shapes that do not fit `n` nodes, values that are not finite, and an asymmetric
+    /// structure.
+    fn check_values(&self, n: usize) -> Result<()> {
+        let (structure, features) = (&self.structure, &self.features);
+        let (rows, cols) = (structure.num_rows(), structure.num_cols());
+        if (rows, cols, features.num_rows()) != (n, n, n) {
             let what = format!(
-                "a start of {} × {}",
-                structure.num_rows(),
-                structure.num_cols()
+                "an initialisation of {rows} × {cols} with {} rows of features for {n} nodes",
+                features.num_rows()
             );
-            return Err(Error::argument(
-                OP,
-                format!(
-                    "{what} with {} rows of features for {n} nodes",
-                    features.num_rows()
-                ),
-            ));
+            return Err(Error::argument(OP, what));
         }
-        if let Some(x) = structure
-            .data()
-            .iter()
-            .chain(features.data())
-            .find(|x| !x.is_finite())
-        {
-            return Err(Error::argument(
-                OP,
-                format!("the start has a value of {x}; it must be a number"),
-            ));
+        let mut values = structure.data().iter().chain(features.data());
+        if let Some(x) = values.find(|x| !x.is_finite()) {
+            let what = format!("the initialisation has a value of {x}; it must be a number");
+            return Err(Error::argument(OP, what));
         }
         if !(0..n).all(|i| (0..i).all(|k| structure.row(i)[k] == structure.row(k)[i])) {
             return Err(Error::argument(
                 OP,
-                "the start's structure is not symmetric",
+                "the structure of the initialisation is not symmetric",
             ));
         }
+        Ok(())
+    }
+
+    /// Fails for couplings of other graphs or masses.
+    fn check_couplings(&self, graphs: &[(&Space, f64)], masses: &[f64]) -> Result<()> {
+        let couplings = &self.couplings;
         if !couplings.is_empty() && couplings.len() != graphs.len() {
             let what = format!(
-                "a start of {} couplings for {} graphs",
+                "an initialisation of {} couplings for {} graphs",
                 couplings.len(),
                 graphs.len()
             );
             return Err(Error::argument(OP, what));
         }
-        match graphs
-            .iter()
-            .zip(couplings)
-            .position(|((graph, _), coupling)| !couples(coupling, masses, graph.masses()))
-        {
-            Some(s) => Err(Error::argument(
-                OP,
-                format!("the start's coupling {s} does not have the graph's masses"),
-            )),
+        let mut pairs = graphs.iter().zip(couplings);
+        let wrong =
+            pairs.position(|((graph, _), coupling)| !couples(coupling, masses, graph.masses()));
+        match wrong {
+            Some(s) => {
+                let what = format!("coupling {s} of the initialisation has other masses");
+                Err(Error::argument(OP, what))
+            }
             None => Ok(()),
         }
     }
@@ -677,7 +670,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_in_one_line() {
+    fn invalid_input_is_refused_in_one_line() {
         let graph = Space::of_graph(&path(3).unwrap()).unwrap();
         let (flat, none) = (DenseMatrix::zeros(3, 3), DenseMatrix::zeros(3, 0));
         let usual = BarycentreSettings::default();
@@ -693,7 +686,7 @@ mod tests {
         let whole = [(&graph, 1.0)];
         let third = uniform(3);
         let e = refused(usual, &[], &third, flat.clone());
-        assert_eq!(e, "barycentre: no graphs; it needs one at least");
+        assert_eq!(e, "barycentre: no graphs; at least 1 is needed");
         let e = refused(
             BarycentreSettings {
                 max_rounds: 0,
@@ -703,7 +696,10 @@ mod tests {
             &third,
             flat.clone(),
         );
-        assert_eq!(e, "barycentre: no rounds or steps; it needs one at least");
+        assert_eq!(
+            e,
+            "barycentre: no iterations or steps; at least 1 of each is needed"
+        );
         let e = refused(
             usual,
             &[(&graph, 1.5), (&graph, -0.5)],
@@ -721,7 +717,7 @@ mod tests {
         let e = refused(usual, &whole, &uniform(4), flat.clone());
         assert_eq!(
             e,
-            "barycentre: a start of 3 × 3 with 3 rows of features for 4 nodes"
+            "barycentre: an initialisation of 3 × 3 with 3 rows of features for 4 nodes"
         );
         let at = |k: usize, value: f64| {
             DenseMatrix::new(
@@ -733,13 +729,21 @@ mod tests {
         };
         assert_eq!(
             refused(usual, &whole, &third, at(1, 1.0)),
-            "barycentre: the start's structure is not symmetric"
+            "barycentre: the structure of the initialisation is not symmetric"
         );
         let e = refused(usual, &whole, &third, at(4, f64::NAN));
         assert_eq!(
             e,
-            "barycentre: the start has a value of NaN; it must be a number"
+            "barycentre: the initialisation has a value of NaN; it must be a number"
         );
+    }
+
+    #[test]
+    fn couplings_of_other_graphs_are_refused_in_one_line() {
+        let graph = Space::of_graph(&path(3).unwrap()).unwrap();
+        let (flat, none) = (DenseMatrix::zeros(3, 3), DenseMatrix::zeros(3, 0));
+        let usual = BarycentreSettings::default();
+        let (whole, third) = ([(&graph, 1.0)], uniform(3));
         let with = |couplings| BarycentreStart {
             structure: flat.clone(),
             features: none.clone(),
@@ -754,12 +758,12 @@ mod tests {
         let fine = independent(&third, graph.masses());
         assert_eq!(
             refused(vec![fine.clone(), fine]),
-            "barycentre: a start of 2 couplings for 1 graphs"
+            "barycentre: an initialisation of 2 couplings for 1 graphs"
         );
         let less = DenseMatrix::zeros(3, 3);
         assert_eq!(
             refused(vec![less]),
-            "barycentre: the start's coupling 0 does not have the graph's masses"
+            "barycentre: coupling 0 of the initialisation has other masses"
         );
     }
 }

@@ -153,12 +153,12 @@ impl FusedGromov {
     /// nodes.
     ///
     /// ```
-    /// use crate::{distance::{FusedGromov, Space}, generate::path};
+    /// use gnarl_graph::{distance::{FusedGromov, Space}, generate::path};
     /// // All of a path of three nodes is laid over one node: 4 of its 9 ordered pairs are joined, and those of the one node are not.
     /// let (a, b) = (Space::of_graph(&path(3)?)?, Space::of_graph(&path(1)?)?);
     /// let found = FusedGromov { alpha: 1.0, ..Default::default() }.between(&a, &b)?;
     /// assert!((found.value - 4.0 / 9.0).abs() < 1e-12);
-    /// # Ok::<(), crate::Error>(())
+    /// # Ok::<(), gnarl_graph::Error>(())
     /// ```
     pub fn between(&self, a: &Space, b: &Space) -> Result<Coupling> {
         check_alpha(self.alpha)?;
@@ -395,12 +395,13 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 pub(super) fn check_alpha(alpha: f64) -> Result<()> {
-    match (0.0..=1.0).contains(&alpha) {
-        true => Ok(()),
-        false => Err(Error::argument(
+    if (0.0..=1.0).contains(&alpha) {
+        Ok(())
+    } else {
+        Err(Error::argument(
             OP,
             format!("an alpha of {alpha}; it must lie in 0 to 1"),
-        )),
+        ))
     }
 }
 
@@ -412,28 +413,30 @@ pub(super) fn check_masses(masses: &[f64]) -> Result<()> {
         ));
     }
     let total = masses.iter().fold(0.0, |sum, x| sum + x);
-    match (total - 1.0).abs() < 1e-9 {
-        true => Ok(()),
-        false => Err(Error::argument(
+    if (total - 1.0).abs() < 1e-9 {
+        Ok(())
+    } else {
+        Err(Error::argument(
             OP,
             format!(
                 "the masses of {} nodes sum to {total}, not to 1",
                 masses.len()
             ),
-        )),
+        ))
     }
 }
 
 pub(super) fn check_pair(num_columns: usize, other: &Space) -> Result<()> {
-    match num_columns == other.features.num_cols() {
-        true => Ok(()),
-        false => Err(Error::argument(
+    if num_columns == other.features.num_cols() {
+        Ok(())
+    } else {
+        Err(Error::argument(
             OP,
             format!(
                 "features of {num_columns} and {} columns",
                 other.features.num_cols()
             ),
-        )),
+        ))
     }
 }
 
@@ -597,7 +600,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_in_one_line() {
+    fn invalid_input_is_refused_in_one_line() {
         let structure = |values: [f64; 2]| {
             CsrMatrix::new(2, vec![0, 1, 2], vec![1, 0], values.to_vec()).unwrap()
         };

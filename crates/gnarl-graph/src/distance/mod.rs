@@ -60,13 +60,13 @@ pub enum FeatureNorm {
 /// iterations for the spectral norm.
 ///
 /// ```
-/// use crate::{distance::{structure_distance, StructureNorm}, generate::{cycle, path}};
+/// use gnarl_graph::{distance::{structure_distance, StructureNorm}, generate::{cycle, path}};
 /// // One edge apart: 2 ordered pairs, √2, and 1.
 /// let (a, b) = (path(4)?, cycle(4)?);
 /// assert_eq!(structure_distance(&a, &b, StructureNorm::Hamming)?, 2.0);
 /// assert_eq!(structure_distance(&a, &b, StructureNorm::Frobenius)?, 2f64.sqrt());
 /// assert!((structure_distance(&a, &b, StructureNorm::Spectral)? - 1.0).abs() < 1e-9);
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn structure_distance(a: &Graph, b: &Graph, norm: StructureNorm) -> Result<f64> {
     check_nodes("structure_distance", a, b)?;
@@ -223,11 +223,8 @@ impl GraphDistance {
             match (a.features(), b.features()) {
                 (Some(x), Some(y)) => check_features(OP, x, y)?,
                 _ => {
-                    let what = format!(
-                        "beta is {}, but a graph has no features; set beta to 0",
-                        self.beta
-                    );
-                    return Err(Error::argument(OP, what));
+                    let what = format!("beta is {}, but a graph has no features", self.beta);
+                    return Err(Error::missing(OP, what, "set beta to 0"));
                 }
             }
         }
@@ -506,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_says_why() {
+    fn incompatible_graphs_are_refused() {
         let (a, b) = (path(3).unwrap(), path(4).unwrap());
         let e = structure_distance(&a, &b, StructureNorm::Hamming)
             .unwrap_err()

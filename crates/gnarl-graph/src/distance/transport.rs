@@ -50,13 +50,13 @@ pub struct TransportPlan {
 /// totals that differ.
 ///
 /// ```
-/// use crate::{distance::transport, DenseMatrix};
+/// use gnarl_graph::{distance::transport, DenseMatrix};
 /// // Half of the first row's mass has to go the long way.
 /// let cost = DenseMatrix::new(2, 2, vec![0.0, 3.0, 1.0, 0.0])?;
 /// let plan = transport(&cost, &[0.5, 0.5], &[0.25, 0.75])?;
 /// assert_eq!(plan.masses.data(), [0.25, 0.25, 0.0, 0.5]);
 /// assert_eq!(plan.cost, 0.75);
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn transport(cost: &DenseMatrix<f64>, rows: &[f64], columns: &[f64]) -> Result<TransportPlan> {
     if (cost.num_rows(), cost.num_cols()) != (rows.len(), columns.len()) {
@@ -81,15 +81,16 @@ pub fn transport(cost: &DenseMatrix<f64>, rows: &[f64], columns: &[f64]) -> Resu
         masses.row_mut(i)[j] = mass;
         total += mass * cost.row(i)[j];
     });
-    match total.is_finite() {
-        true => Ok(TransportPlan {
+    if total.is_finite() {
+        Ok(TransportPlan {
             masses,
             cost: total,
-        }),
-        false => Err(Error::argument(
+        })
+    } else {
+        Err(Error::argument(
             OP,
             format!("the cost of the plan is {total}; scale costs or masses down"),
-        )),
+        ))
     }
 }
 
@@ -398,12 +399,13 @@ fn total(what: &str, masses: &[f64]) -> Result<f64> {
     }
     // Start from zero: an empty sum is -0.
     let total: f64 = masses.iter().fold(0.0, |sum, x| sum + x);
-    match total.is_finite() {
-        true => Ok(total),
-        false => Err(Error::argument(
+    if total.is_finite() {
+        Ok(total)
+    } else {
+        Err(Error::argument(
             OP,
             format!("the masses of all {what}s together are {total}"),
-        )),
+        ))
     }
 }
 
@@ -647,7 +649,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_in_one_line() {
+    fn invalid_input_is_refused_in_one_line() {
         let refused = |cost: &DenseMatrix<f64>, rows: &[f64], columns: &[f64]| {
             transport(cost, rows, columns).unwrap_err().to_string()
         };
@@ -690,7 +692,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_at_the_limit() {
+    fn iterations_end_at_the_limit() {
         let cost = matrix(3, 3, &[0.0, 2.0, 1.0, 1.0, 0.0, 2.0, 2.0, 1.0, 0.0]);
         let mut simplex = Simplex::new(&[1.0; 3], &[1.0; 3]).unwrap();
         simplex.most_pivots = 2;

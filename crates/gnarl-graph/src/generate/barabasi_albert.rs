@@ -16,9 +16,9 @@ use crate::random::{Rng, stream};
 /// The process is that of NetworkX's `barabasi_albert_graph(n, r)`. Fails unless `1 <= r < n`.
 ///
 /// ```
-/// let g = crate::generate::barabasi_albert(100, 5, 7)?;
+/// let g = gnarl_graph::generate::barabasi_albert(100, 5, 7)?;
 /// assert_eq!(g.num_edges(), 95 * 5);
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn barabasi_albert(n: usize, r: usize, seed: u64) -> Result<Graph> {
     const OP: &str = "barabasi_albert";

@@ -28,9 +28,9 @@ const SWAPS_PER_EDGE: usize = 10;
 /// simple graph has these degrees (Erdős and Gallai 1960), naming the reason.
 ///
 /// ```
-/// let g = crate::generate::configuration_model(&[3, 2, 2, 2, 1], 7)?;
+/// let g = gnarl_graph::generate::configuration_model(&[3, 2, 2, 2, 1], 7)?;
 /// assert_eq!((0..5).map(|u| g.degree(u)).collect::<Vec<_>>(), [3, 2, 2, 2, 1]);
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn configuration_model(degrees: &[usize], seed: u64) -> Result<Graph> {
     const OP: &str = "configuration_model";
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nodes_carry_stays_and_weights_travel() {
+    fn features_and_labels_stay_and_weights_move_with_edges() {
         use crate::{CsrMatrix, Features, Labels, Split};
         let edges = (0..40u32).map(|u| (u, (u + 1) % 40, f64::from(u) + 0.5));
         let g = Graph::from_weighted_edges(40, edges)

@@ -119,11 +119,11 @@ impl CsbmConfig {
 /// If fewer are left, validation takes half of them.
 ///
 /// ```
-/// use crate::generate::{csbm, CsbmConfig};
+/// use gnarl_graph::generate::{csbm, CsbmConfig};
 /// let g = csbm(&CsbmConfig::default(), 7)?;
 /// let split = g.split("public")?;
 /// assert_eq!((split.train().len(), split.val().len(), split.test().len()), (80, 200, 500));
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn csbm(config: &CsbmConfig, seed: u64) -> Result<Graph> {
     let graph = sbm(&config.structure()?, seed)?;

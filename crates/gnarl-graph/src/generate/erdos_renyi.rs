@@ -11,10 +11,10 @@ use crate::random::{Rng, stream};
 /// expected.
 ///
 /// ```
-/// let g = crate::generate::erdos_renyi(1000, 0.01, 7)?;
+/// let g = gnarl_graph::generate::erdos_renyi(1000, 0.01, 7)?;
 /// assert_eq!(g.num_nodes(), 1000);
 /// assert!((g.num_edges() as f64 - 4995.0).abs() < 300.0);
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn erdos_renyi(n: usize, p: f64, seed: u64) -> Result<Graph> {
     const OP: &str = "erdos_renyi";

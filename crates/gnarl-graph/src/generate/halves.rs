@@ -32,9 +32,13 @@ pub struct Halves {
 /// and at most the size of the pools, which is all nodes but one for every class of odd size. O(n
 /// log n + m).
 pub fn sparse_dense_halves(graph: &Graph, num_nodes: usize, seed: u64) -> Result<Halves> {
-    let labels = graph
-        .labels()
-        .ok_or_else(|| Error::argument(OP, "the graph has no labels to match"))?;
+    let labels = graph.labels().ok_or_else(|| {
+        Error::missing(
+            OP,
+            "the graph has no labels to match",
+            "take a graph with labels",
+        )
+    })?;
     let core = core_numbers(graph);
     let mut classes: Vec<Vec<u32>> = vec![Vec::new(); labels.num_classes()];
     for u in 0..graph.num_nodes() as u32 {

@@ -98,10 +98,10 @@ impl SbbamConfig {
 /// m) expected.
 ///
 /// ```
-/// use crate::generate::{sbbam, SbbamConfig};
+/// use gnarl_graph::generate::{sbbam, SbbamConfig};
 /// let g = sbbam(&SbbamConfig::default(), 7)?;
 /// assert_eq!(g.labels().unwrap().counts(), [100, 100, 100]);
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn sbbam(config: &SbbamConfig, seed: u64) -> Result<Graph> {
     config.check()?;

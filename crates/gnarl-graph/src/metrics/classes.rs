@@ -47,11 +47,11 @@ impl ClassScores {
     /// classes, in equal order. O(items log items) for each class.
     ///
     /// ```
-    /// use crate::{metrics::ClassScores, DenseMatrix};
+    /// use gnarl_graph::{metrics::ClassScores, DenseMatrix};
     /// let probabilities = DenseMatrix::new(4, 2, vec![0.9f32, 0.1, 0.6, 0.4, 0.65, 0.35, 0.2, 0.8])?;
     /// let scores = ClassScores::new(&[0, 0, 1, 1], &[0, 0, 0, 1], Some(&probabilities), 2)?;
     /// assert_eq!((scores.balanced_accuracy, scores.roc_auc), (0.75, Some(0.75)));
-    /// # Ok::<(), crate::Error>(())
+    /// # Ok::<(), gnarl_graph::Error>(())
     /// ```
     pub fn new(
         truth: &[u32],

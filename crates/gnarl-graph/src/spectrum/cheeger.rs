@@ -44,12 +44,12 @@ pub struct Cut {
 /// infinite by convention. O(2ⁿ · mean degree).
 ///
 /// ```
-/// use crate::{spectrum::{cheeger_exact, Boundary}, Graph};
+/// use gnarl_graph::{spectrum::{cheeger_exact, Boundary}, Graph};
 /// // A path of four nodes breaks in the middle: one edge, two nodes on each side.
 /// let path = Graph::from_edges(4, [(0, 1), (1, 2), (2, 3)])?.0;
 /// let cut = cheeger_exact(&path, &[1.0; 4], Boundary::Edges)?.unwrap();
 /// assert_eq!((cut.constant, cut.exact), (0.5, true));
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn cheeger_exact(graph: &Graph, v: &[f64], boundary: Boundary) -> Result<Option<Cut>> {
     let n = graph.num_nodes();
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn loose_parts_cost_nothing() {
+    fn disconnected_graphs_have_conductance_zero() {
         let g = disjoint(&cycle(15), 2);
         for boundary in BOTH {
             let cut = cheeger_upper_bound(&g, &[1.0; 30], boundary, &[0.0; 30])

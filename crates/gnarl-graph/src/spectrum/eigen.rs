@@ -31,13 +31,13 @@ pub struct Eigenpairs {
 /// Fails if the matrix is not square, not symmetric, or holds NaN or infinity.
 ///
 /// ```
-/// use crate::{operator::ClassicalOperator, spectrum::symmetric_eigenvalues, Graph};
+/// use gnarl_graph::{operator::ClassicalOperator, spectrum::symmetric_eigenvalues, Graph};
 /// let k3 = Graph::from_edges(3, [(0, 1), (0, 2), (1, 2)])?.0;
 /// let values = symmetric_eigenvalues(&ClassicalOperator::Adjacency.matrix(&k3)?)?;
 /// for (value, expected) in values.iter().zip([-1.0, -1.0, 2.0]) {
 ///     assert!((value - expected).abs() < 1e-14);
 /// }
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn symmetric_eigenvalues(matrix: &CsrMatrix<f64>) -> Result<Vec<f64>> {
     check_symmetric(matrix)?;
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_finite_symmetric_matrix_is_refused() {
+    fn nonsymmetric_and_nonfinite_matrices_are_refused() {
         let refused = |cols, offsets, indices, values| {
             let m = CsrMatrix::new(cols, offsets, indices, values).unwrap();
             let e = symmetric_eigenvalues(&m).unwrap_err().to_string();

@@ -34,10 +34,10 @@ pub struct Energy {
 ///
 /// ```
 /// use gnarl_data::embedded::karate;
-/// use crate::spectrum::energies;
+/// use gnarl_graph::spectrum::energies;
 /// // One-hot rows of two classes differ by 2, and 21 edges join two communities.
 /// assert_eq!(energies(&karate())?.labels.unwrap().unnormalised, 42.0);
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn energies(graph: &Graph) -> Result<Energies> {
     let features = graph

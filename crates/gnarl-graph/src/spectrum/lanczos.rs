@@ -103,7 +103,7 @@ impl EigenSettings {
 /// a multiple eigenvalue is found, for any number of components.
 ///
 /// ```
-/// use crate::{operator::ClassicalOperator, spectrum::{sparse_eigenpairs, EigenSettings, Which}, Graph};
+/// use gnarl_graph::{operator::ClassicalOperator, spectrum::{sparse_eigenpairs, EigenSettings, Which}, Graph};
 /// // Two components: the Laplacian has a zero for each.
 /// let g = Graph::from_edges(4, [(0, 1), (2, 3)])?.0;
 /// let l = ClassicalOperator::Laplacian.matrix(&g)?;
@@ -111,7 +111,7 @@ impl EigenSettings {
 /// for (value, expected) in pairs.values.iter().zip([0.0, 0.0, 2.0]) {
 ///     assert!((value - expected).abs() < 1e-14);
 /// }
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn sparse_eigenpairs(
     matrix: &CsrMatrix<f64>,

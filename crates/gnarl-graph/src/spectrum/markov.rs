@@ -235,7 +235,7 @@ pub(super) fn thesis_gap(
 pub(super) fn refuse_negative_weights(graph: &Graph) -> Result<()> {
     match graph.weighted_edges().find(|(_, _, w)| *w < 0.0) {
         None => Ok(()),
-        Some((u, w, weight)) => Err(Error::argument(
+        Some((u, w, weight)) => Err(Error::unsupported(
             "spectrum",
             format!(
                 "edge ({u}, {w}) has weight {weight}; gaps and Cheeger constants need weights of at least 0"

@@ -145,12 +145,12 @@ pub struct Inequality {
 /// that does not converge is left out and listed in the notes.
 ///
 /// ```
-/// use crate::{centrality::Centrality, spectrum::{report, ReportSettings}, Graph};
+/// use gnarl_graph::{centrality::Centrality, spectrum::{report, ReportSettings}, Graph};
 /// let k3 = Graph::from_edges(3, [(0, 1), (0, 2), (1, 2)])?.0;
 /// let r = report(&k3, Centrality::Degree, &ReportSettings::default())?;
 /// assert!((r.gap.laplacian.unwrap() - 1.5).abs() < 1e-14);
 /// assert!(r.inequalities.iter().all(|i| i.holds));
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn report(
     graph: &Graph,
@@ -660,7 +660,7 @@ mod tests {
 
     /// Any graph: connected or not, small or too large for every eigenvalue.
     #[test]
-    fn every_part_is_told_of() {
+    fn progress_is_reported_for_every_part() {
         use std::sync::atomic::{AtomicU64, Ordering};
         let connected = crate::generate::barabasi_albert(60, 3, 1).unwrap();
         let parts = crate::generate::erdos_renyi(60, 0.02, 1).unwrap();
@@ -894,7 +894,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_converge_is_noted() {
+    fn missing_convergence_is_reported() {
         let eigen = EigenSettings {
             max_products: 50,
             tolerance: 1e-13,

@@ -31,7 +31,7 @@ pub fn train(
     problem: &Problem<'_>,
     config: &TrainConfig,
     seed: u64,
-    watch: &Callbacks<'_>,
+    callbacks: &Callbacks<'_>,
 ) -> Result<Trained> {
     let Problem {
         propagation, input, ..
@@ -60,12 +60,12 @@ pub fn train(
             item_weights: normalised(&log_weights),
         };
         let before = all.curve.len();
-        let on_epoch = |epoch: usize, now: &Epoch| (watch.on_epoch)(before + epoch, now);
-        let watch = Callbacks {
+        let on_epoch = |epoch: usize, now: &Epoch| (callbacks.on_epoch)(before + epoch, now);
+        let callbacks = Callbacks {
             on_epoch: &on_epoch,
-            ..*watch
+            ..*callbacks
         };
-        let trained = fit_loop(&mut learner, config, mix(seed ^ mix(i as u64)), &watch)?;
+        let trained = fit_loop(&mut learner, config, mix(seed ^ mix(i as u64)), &callbacks)?;
         all.curve.extend(trained.curve);
         all.kept_epoch = before + trained.kept_epoch;
         all.interrupted = trained.interrupted;

@@ -1,7 +1,7 @@
 //! The depth of a model: one depth for all nodes or graphs, or exits and a policy (ADMP-GNN,
 //! Abbahaddou et al. 2025, [arXiv:2509.01170](https://arxiv.org/abs/2509.01170)).
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::{Kind, Scheme};
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn the_list_is_sound_and_exits_are_found_in_it() {
-        gnarl_graph::names::assert_listed(Depth::LIST, Depth::all().map(|depth| depth.stored()));
+        gnarl_graph::settings::assert_listed(Depth::LIST, Depth::all().map(|depth| depth.stored()));
         let echo = "echo".parse().unwrap();
         for exits in [Exits::st(3), Exits::alm(0).policy(echo)] {
             assert_eq!(Depth::from(exits).exits(), Some(exits));

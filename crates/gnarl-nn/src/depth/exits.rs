@@ -9,35 +9,27 @@
 //! A learnable operator has separate scalars for every layer: those of layer `t` are trained in
 //! stage `t` and frozen with it.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
-use gnarl_graph::random::stream;
-
 use crate::networks::entry::Place;
-use crate::networks::network::{add_scalars, drop_input, scalar_values};
+use crate::networks::network::drop_input;
 use crate::networks::{
-    Backbone, Capability, Gain, Input, Layer, Linear, NetworkConfig, OperatorScalar, ParamId,
-    Params, Pass, Propagation, Shape,
+    Capability, Gain, Input, Layer, Linear, NetworkConfig, OperatorScalar, ParamId, Params, Pass,
+    Propagation, Shape,
 };
 use crate::train::Model;
-use gnarl_graph::Error;
-use gnarl_tensor::{Operator, Result, Tensor};
+use gnarl_tensor::{Result, Tensor};
 
-/// Network with an exit after each of 0, 1, …, L message-passing layers.
-#[derive(Debug)]
-pub struct ExitNetwork {
-    config: NetworkConfig,
-    in_dim: usize,
-    num_classes: usize,
-    params: Params,
-    stages: Vec<Parts>,
-}
+use super::stages::{ExitModel, ExitStage, Stage, StageBuilder};
+
+/// Node classifier with an exit after each of 0, 1, …, L message-passing layers.
+pub type ExitNetwork = ExitModel<NodeStage>;
 
 /// Parts of stage `t`: `Layer_{t-1}` (from stage 2 on), exit `t`, and the operator's scalars of
 /// layer `t`.
 #[derive(Debug)]
-struct Parts {
+#[doc(hidden)]
+pub struct NodeStage {
     hidden: Option<Box<dyn Layer>>,
     exit: Exit,
     /// Factor on the exit's scores.
@@ -53,119 +45,76 @@ enum Exit {
     Layer(Box<dyn Layer>),
 }
 
-impl ExitNetwork {
-    /// Builds exits 0 to `config.layers`. A stage's weights are sampled from a random stream of its
-    /// own: exits `0..=l` have the same initial weights whatever the number of layers.
-    pub fn new(config: &NetworkConfig, shape: &Shape<'_>, seed: u64) -> gnarl_graph::Result<Self> {
-        NetworkConfig {
-            layers: config.layers.max(1),
-            ..config.clone()
-        }
-        .check()?;
-        let has_exits = config.backbone.provides(Capability::Exits);
-        let Some(layered) = config.backbone.method().layered().filter(|_| has_exits) else {
-            return Err(no_room_for_exits(config.backbone));
+impl ExitStage for NodeStage {
+    const STREAM: &'static str = "exits";
+
+    fn out_dim(_config: &NetworkConfig, shape: &Shape<'_>) -> usize {
+        shape.num_classes
+    }
+
+    fn build(builder: &mut StageBuilder<'_>) -> Result<Self> {
+        let t = builder.t;
+        let hidden = match t {
+            0 | 1 => None,
+            _ => Some(builder.hidden_layer(t - 1)?),
         };
-        let plan = config.plan(shape);
-        let Shape {
-            in_dim,
-            num_classes,
-            ..
-        } = *shape;
-        let mut params = Params::new(config.weights);
-        let mut stages = Vec::with_capacity(config.layers + 1);
-        for t in 0..=config.layers {
-            let rng = &mut stream(seed, "exits", t as u64);
-            let from = params.list().len();
-            // h^l is as wide as Layer_l computes it, with concatenated heads.
-            let width = |l: usize| if l == 0 { in_dim } else { config.hidden };
-            let hidden = match t {
-                0 | 1 => None,
-                _ => {
-                    let (name, site) = (format!("layers.{}", t - 2), (t - 2) as u64);
-                    let place = Place {
-                        name: &name,
-                        site,
-                        from: width(t - 2),
-                        to: config.hidden,
-                        is_last: false,
-                    };
-                    Some(layered.layer(&plan, place, &mut params, rng)?)
-                }
-            };
-            let name = format!("exits.{t}");
-            let exit = match t {
-                0 => Exit::Linear(Linear::glorot(
-                    &mut params,
-                    &name,
-                    in_dim,
-                    num_classes,
-                    true,
-                    rng,
-                )?),
-                _ => {
-                    let site = (EXIT_SITES + t) as u64;
-                    let place = Place {
-                        name: &name,
-                        site,
-                        from: width(t - 1),
-                        to: num_classes,
-                        is_last: true,
-                    };
-                    Exit::Layer(layered.layer(&plan, place, &mut params, rng)?)
-                }
-            };
-            let scalars = if t == 0 { &[] } else { shape.scalars };
-            let scalars = add_scalars(&mut params, &format!("operator.{t}"), scalars, rng)?;
-            let gain = config
-                .gain
-                .then(|| Gain::new(&mut params, &format!("exits.{t}.gain")))
-                .transpose()?;
-            stages.push(Parts {
-                hidden,
-                exit,
-                gain,
-                scalars,
-                params: from..params.list().len(),
-            });
-        }
-        if config.orthogonal_start {
-            params.start_orthogonal(&mut stream(seed, "orthogonal start", 0))?;
-        }
+        let exit = Exit::build(builder)?;
+        let scalars = match t {
+            0 => Vec::new(),
+            _ => builder.operator_scalars()?,
+        };
+        let gain = if builder.config.gain {
+            Some(Gain::new(builder.params, &format!("exits.{t}.gain"))?)
+        } else {
+            None
+        };
         Ok(Self {
-            config: config.clone(),
-            in_dim,
-            num_classes,
-            params,
-            stages,
+            hidden,
+            exit,
+            gain,
+            scalars,
+            params: builder.added_params(),
         })
     }
 
-    /// Returns its settings; `layers` is the number of the last exit.
-    pub fn config(&self) -> &NetworkConfig {
-        &self.config
+    fn scalars(&self) -> &[(OperatorScalar, ParamId)] {
+        &self.scalars
     }
 
-    /// Returns its parameters.
-    pub fn params(&self) -> &Params {
-        &self.params
+    fn params(&self) -> Range<usize> {
+        self.params.clone()
     }
+}
 
-    /// Returns the number of input features.
-    pub fn in_dim(&self) -> usize {
-        self.in_dim
+impl Exit {
+    /// Builds exit `t`: a linear map of the features for `t = 0`, a layer after that.
+    fn build(builder: &mut StageBuilder<'_>) -> Result<Self> {
+        let (t, num_classes) = (builder.t, builder.shape.num_classes);
+        let name = format!("exits.{t}");
+        if t == 0 {
+            let in_dim = builder.shape.in_dim;
+            let (params, rng) = (&mut *builder.params, &mut *builder.rng);
+            return Ok(Exit::Linear(Linear::glorot(
+                params,
+                &name,
+                in_dim,
+                num_classes,
+                true,
+                rng,
+            )?));
+        }
+        let place = Place {
+            name: &name,
+            site: (EXIT_SITES + t) as u64,
+            from: builder.width(t - 1),
+            to: num_classes,
+            is_last: true,
+        };
+        Ok(Exit::Layer(builder.layer(place)?))
     }
+}
 
-    /// Returns the number of classes.
-    pub fn num_classes(&self) -> usize {
-        self.num_classes
-    }
-
-    /// Returns the number of the last exit.
-    pub fn max_depth(&self) -> usize {
-        self.stages.len() - 1
-    }
-
+impl ExitNetwork {
     /// Computes the scores of every exit without dropout, each `[nodes, num_classes]`; every layer
     /// is computed once.
     pub fn predict(&self, propagation: &Propagation, x: &Input) -> Result<Vec<Tensor>> {
@@ -173,24 +122,9 @@ impl ExitNetwork {
         self.scores(propagation, x, &Pass::evaluation(&weights))
     }
 
-    /// Returns the scalars of a learnable operator with their values, `NAME@ROUND`; none for a
-    /// fixed operator.
-    pub fn operator_scalars(&self) -> Result<Vec<(String, f64)>> {
-        let mut found = Vec::new();
-        for (round, stage) in self.stages.iter().enumerate() {
-            let values = scalar_values(&self.params, &stage.scalars)?;
-            found.extend(
-                values
-                    .into_iter()
-                    .map(|(name, value)| (format!("{name}@{round}"), value)),
-            );
-        }
-        Ok(found)
-    }
-
     /// Returns stage `t` of sequential training on `input`, which is X for stages up to 2 and
     /// `h^{t-2}` after.
-    pub(super) fn stage(&self, t: usize) -> Stage<'_> {
+    pub(super) fn stage(&self, t: usize) -> Stage<'_, NodeStage> {
         Stage { exits: self, t }
     }
 
@@ -205,30 +139,6 @@ impl ExitNetwork {
             x,
             &Pass::evaluation(&weights),
         )
-    }
-
-    /// Returns the operator of layer `t` (from 1), which is index `at` (from 0) of the task.
-    fn operator<'a>(
-        &self,
-        t: usize,
-        propagation: &'a Propagation,
-        at: usize,
-        pass: &Pass<'_>,
-    ) -> Result<Cow<'a, Operator>> {
-        let Some(learnable) = &propagation.learnable else {
-            return Ok(Cow::Borrowed(propagation.round(at)));
-        };
-        let scalars: Vec<&Tensor> = self.stages[t]
-            .scalars
-            .iter()
-            .map(|(_, id)| pass.weight(*id))
-            .collect();
-        let mut rounds = learnable.operators(&scalars)?;
-        let at = at.min(rounds.len().saturating_sub(1));
-        if rounds.is_empty() {
-            gnarl_tensor::bail!("a learned operator of no round");
-        }
-        Ok(Cow::Owned(rounds.swap_remove(at)))
     }
 
     /// Computes the scores of exit `t` from `h^{t-1}`, with operator `at` of the task.
@@ -281,29 +191,16 @@ impl ExitNetwork {
         ))
     }
 
-    /// Returns the reach of `rounds` layers in hops; `None` if every node may influence the scores.
-    fn reach_of(&self, rounds: usize) -> Option<usize> {
-        match self.config.uses_batch_norm() {
-            true => None,
-            false => Some(
-                if self.config.backbone.provides(Capability::MessagePassing) {
-                    rounds
-                } else {
-                    0
-                },
-            ),
+    /// Returns the reach of `layers` layers in hops; `None` if every node may influence the scores.
+    fn reach_of(&self, layers: usize) -> Option<usize> {
+        if self.config.uses_batch_norm() {
+            None
+        } else if self.config.backbone.provides(Capability::MessagePassing) {
+            Some(layers)
+        } else {
+            Some(0)
         }
     }
-}
-
-pub(super) fn no_room_for_exits(backbone: Backbone) -> Error {
-    let known = Backbone::named()
-        .filter(|(_, b)| b.provides(Capability::Exits))
-        .map(|(name, _)| name);
-    let known = known.collect::<Vec<_>>().join(", ");
-    let what =
-        format!("{backbone} is not a stack of layers with room for exits; take one of {known}");
-    Error::argument("depth", what)
 }
 
 /// Random sites of attention in exits, separate from those of layers.
@@ -339,19 +236,13 @@ impl Model for ExitNetwork {
 }
 
 /// Stage of sequential training: at most one layer and an exit, on a frozen input.
-#[derive(Debug)]
-pub(super) struct Stage<'a> {
-    exits: &'a ExitNetwork,
-    t: usize,
-}
-
-impl Model for Stage<'_> {
+impl Model for Stage<'_, NodeStage> {
     fn params(&self) -> &Params {
         &self.exits.params
     }
 
     fn trained(&self) -> Range<usize> {
-        self.exits.stages[self.t].params.clone()
+        self.exits.stages[self.t].params()
     }
 
     fn reach(&self) -> Option<usize> {
@@ -386,8 +277,8 @@ impl Model for Stage<'_> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::networks::Network;
     use crate::networks::testing::assert_close;
+    use crate::networks::{Backbone, Network};
     use crate::operator::{Cgso, Initialisation, OperatorChoice, Prepared};
     use crate::train::predict;
     use gnarl_graph::generate::{CsbmConfig, csbm};
@@ -497,7 +388,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_no_stack_of_layers_is_refused() {
+    fn networks_without_exits_are_refused() {
         let (_, prepared) = prepared(Backbone::SGC, OperatorChoice::Usual);
         let e = exits(&prepared, &NetworkConfig::new(Backbone::SGC), 0)
             .unwrap_err()

@@ -7,7 +7,7 @@ pub const FOLDS: usize = 5;
 const TOLERANCE: f64 = 1e-6;
 
 /// Data of a conditional logit: for each node or graph `i`, a row of `width` features for each of
-/// `alternatives`, and the true alternative `right[i]`.
+/// `alternatives`, and the true alternative `truth[i]`.
 #[derive(Debug, Clone)]
 pub struct Choices {
     /// Features, `[items, alternatives, width]`.
@@ -17,7 +17,7 @@ pub struct Choices {
     /// Number of features per alternative.
     pub width: usize,
     /// True alternative of each node or graph.
-    pub right: Vec<usize>,
+    pub truth: Vec<usize>,
 }
 
 impl Choices {
@@ -29,7 +29,7 @@ impl Choices {
     /// Computes the sum of log-likelihoods of the true alternatives under coefficients `theta`.
     pub fn log_likelihood(&self, theta: &[f64], items: impl Iterator<Item = usize>) -> f64 {
         items
-            .map(|i| log_softmax_at(&scores(self.item(i), theta), self.right[i]))
+            .map(|i| log_softmax_at(&scores(self.item(i), theta), self.truth[i]))
             .sum()
     }
 
@@ -98,10 +98,10 @@ impl Choices {
         for (row, p) in x.chunks_exact(width).zip(&p) {
             mean.iter_mut().zip(row).for_each(|(m, x)| *m += p * x);
         }
-        let right = &x[self.right[i] * width..(self.right[i] + 1) * width];
+        let truth = &x[self.truth[i] * width..(self.truth[i] + 1) * width];
         gradient
             .iter_mut()
-            .zip(right.iter().zip(&mean))
+            .zip(truth.iter().zip(&mean))
             .for_each(|(g, (x, m))| *g += x - m);
         for (row, p) in x.chunks_exact(width).zip(&p).filter(|(_, p)| **p > 1e-9) {
             let centred: Vec<f64> = row.iter().zip(&mean).map(|(x, m)| x - m).collect();
@@ -121,7 +121,7 @@ impl Choices {
 /// Selects the penalty and start with the best cross-validated likelihood, and refits on
 /// everything. Ties go to the first.
 pub fn fit_cross(choices: &Choices, starts: &[Vec<f64>], penalties: &[f64]) -> Vec<f64> {
-    let all: Vec<usize> = (0..choices.right.len()).collect();
+    let all: Vec<usize> = (0..choices.truth.len()).collect();
     let mut best: Option<(f64, &Vec<f64>, f64)> = None;
     for start in starts {
         for &penalty in penalties {
@@ -152,7 +152,7 @@ pub fn inverse_temperature(rows: &[(&[f32], usize)]) -> f64 {
         let beta = log_beta.exp();
         let scaled = |row: &[f32]| row.iter().map(|s| beta * f64::from(*s)).collect::<Vec<_>>();
         rows.iter()
-            .map(|(row, right)| log_softmax_at(&scaled(row), *right))
+            .map(|(row, truth)| log_softmax_at(&scaled(row), *truth))
             .sum::<f64>()
     };
     // Golden-section search: the likelihood has one peak.
@@ -249,7 +249,7 @@ mod tests {
             evidence: [0.0, 1.0].repeat(4),
             alternatives: 2,
             width: 1,
-            right: vec![1, 1, 1, 0],
+            truth: vec![1, 1, 1, 0],
         };
         let all = [0, 1, 2, 3];
         let theta = choices.fit(&all, &[0.0], 1e-12)[0];
@@ -285,7 +285,7 @@ mod tests {
     fn a_temperature_by_hand() {
         // Scores 0 and 1, true three times in four: β = ln 3 again.
         let row = [0.0f32, 1.0];
-        let rows: Vec<(&[f32], usize)> = [1, 1, 1, 0].map(|right| (&row[..], right)).to_vec();
+        let rows: Vec<(&[f32], usize)> = [1, 1, 1, 0].map(|truth| (&row[..], truth)).to_vec();
         let beta = inverse_temperature(&rows);
         assert!((beta - 3f64.ln()).abs() < 1e-4, "{beta}");
         assert_eq!(inverse_temperature(&[]), 1.0);

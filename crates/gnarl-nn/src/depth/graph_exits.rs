@@ -10,161 +10,71 @@
 //! A learnable operator has separate scalars for every layer, as on nodes: those of layer `t` are
 //! trained in stage `t`.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
-use gnarl_graph::random::stream;
-use gnarl_tensor::{DType, Device, Result, Tensor};
+use gnarl_tensor::{DType, Device, Dropout, Result, Tensor, dropout};
 
-use super::exits::no_room_for_exits;
-use crate::networks::entry::Place;
+use super::stages::{ExitModel, ExitStage, Stage, StageBuilder};
 use crate::networks::head::HEAD_SITE;
-use crate::networks::network::{add_scalars, drop_input, scalar_values};
+use crate::networks::network::drop_input;
 use crate::networks::{
     Batch, Capability, GraphModel, Head, Input, Layer, Linear, NetworkConfig, OperatorScalar,
     ParamId, Params, Pass, Propagation, Shape,
 };
-use gnarl_tensor::{Dropout, Operator, dropout};
 
 /// Graph classifier with an exit after each of 0, 1, …, L message-passing layers.
-#[derive(Debug)]
-pub struct ExitClassifier {
-    config: NetworkConfig,
-    in_dim: usize,
-    num_classes: usize,
-    params: Params,
-    stages: Vec<Parts>,
-}
+pub type ExitClassifier = ExitModel<GraphStage>;
 
 /// Parts of stage `t`: `Layer_t` (from stage 1 on) with the operator's scalars of layer `t`, and
 /// head `t`.
 #[derive(Debug)]
-struct Parts {
-    round: Option<Hop>,
+#[doc(hidden)]
+pub struct GraphStage {
+    layer: Option<Box<dyn Layer>>,
+    scalars: Vec<(OperatorScalar, ParamId)>,
     head: Linear,
     /// Positions of its parameters.
     params: Range<usize>,
 }
 
-/// Message-passing layer.
-#[derive(Debug)]
-struct Hop {
-    layer: Box<dyn Layer>,
-    scalars: Vec<(OperatorScalar, ParamId)>,
-}
+impl ExitStage for GraphStage {
+    const STREAM: &'static str = "exits of graphs";
 
-impl ExitClassifier {
-    /// Builds exits 0 to `config.layers`. A stage's weights are sampled from a random stream of its
-    /// own: exits `0..=l` have the same initial weights whatever the number of layers.
-    pub fn new(config: &NetworkConfig, shape: &Shape<'_>, seed: u64) -> gnarl_graph::Result<Self> {
-        let network = config;
-        NetworkConfig {
-            layers: network.layers.max(1),
-            ..network.clone()
-        }
-        .check()?;
-        let has_exits = network.backbone.provides(Capability::Exits);
-        let Some(layered) = network.backbone.method().layered().filter(|_| has_exits) else {
-            return Err(no_room_for_exits(network.backbone));
+    fn out_dim(config: &NetworkConfig, _shape: &Shape<'_>) -> usize {
+        config.hidden
+    }
+
+    fn build(builder: &mut StageBuilder<'_>) -> Result<Self> {
+        let t = builder.t;
+        let (layer, scalars) = match t {
+            0 => (None, Vec::new()),
+            _ => (Some(builder.hidden_layer(t)?), builder.operator_scalars()?),
         };
-        let Shape {
-            in_dim,
-            num_classes,
-            ..
-        } = *shape;
-        let plan = network.plan(&Shape {
-            num_classes: network.hidden,
-            ..*shape
-        });
-        let mut params = Params::new(network.weights);
-        let mut stages = Vec::with_capacity(network.layers + 1);
-        for t in 0..=network.layers {
-            let rng = &mut stream(seed, "exits of graphs", t as u64);
-            let start = params.list().len();
-            let width = |l: usize| if l == 0 { in_dim } else { network.hidden };
-            let round = match t.checked_sub(1) {
-                None => None,
-                Some(i) => {
-                    let name = format!("layers.{i}");
-                    let (from, to) = (width(i), network.hidden);
-                    let place = Place {
-                        name: &name,
-                        site: i as u64,
-                        from,
-                        to,
-                        is_last: false,
-                    };
-                    let layer = layered.layer(&plan, place, &mut params, rng)?;
-                    let scalars =
-                        add_scalars(&mut params, &format!("operator.{t}"), shape.scalars, rng)?;
-                    Some(Hop { layer, scalars })
-                }
-            };
-            let name = format!("heads.{t}");
-            let head = Linear::kaiming(&mut params, &name, width(t), num_classes, true, rng)?
-                .free(&mut params);
-            stages.push(Parts {
-                round,
-                head,
-                params: start..params.list().len(),
-            });
-        }
-        if network.orthogonal_start {
-            params.start_orthogonal(&mut stream(seed, "orthogonal start", 0))?;
-        }
+        let (name, width) = (format!("heads.{t}"), builder.width(t));
+        let num_classes = builder.shape.num_classes;
+        let (params, rng) = (&mut *builder.params, &mut *builder.rng);
+        let head = Linear::kaiming(params, &name, width, num_classes, true, rng)?.free(params);
         Ok(Self {
-            config: config.clone(),
-            in_dim,
-            num_classes,
-            params,
-            stages,
+            layer,
+            scalars,
+            head,
+            params: builder.added_params(),
         })
     }
 
-    /// Returns its settings; the network's `layers` is the number of the last exit.
-    pub fn config(&self) -> &NetworkConfig {
-        &self.config
+    fn scalars(&self) -> &[(OperatorScalar, ParamId)] {
+        &self.scalars
     }
 
-    /// Returns its parameters.
-    pub fn params(&self) -> &Params {
-        &self.params
+    fn params(&self) -> Range<usize> {
+        self.params.clone()
     }
+}
 
-    /// Returns the number of input features.
-    pub fn in_dim(&self) -> usize {
-        self.in_dim
-    }
-
-    /// Returns the number of classes.
-    pub fn num_classes(&self) -> usize {
-        self.num_classes
-    }
-
-    /// Returns the number of the last exit.
-    pub fn max_depth(&self) -> usize {
-        self.stages.len() - 1
-    }
-
-    /// Returns the scalars of a learnable operator with their values, `NAME@ROUND`; none for a
-    /// fixed operator.
-    pub fn operator_scalars(&self) -> Result<Vec<(String, f64)>> {
-        let mut found = Vec::new();
-        for (t, stage) in self.stages.iter().enumerate() {
-            let Some(round) = &stage.round else { continue };
-            let values = scalar_values(&self.params, &round.scalars)?;
-            found.extend(
-                values
-                    .into_iter()
-                    .map(|(name, value)| (format!("{name}@{t}"), value)),
-            );
-        }
-        Ok(found)
-    }
-
+impl ExitClassifier {
     /// Returns stage `t` of sequential training, on batches whose input is `h^{t-1}` (features for
     /// stages 0 and 1).
-    pub fn stage(&self, t: usize) -> Stage<'_> {
+    pub fn stage(&self, t: usize) -> Stage<'_, GraphStage> {
         Stage { exits: self, t }
     }
 
@@ -182,7 +92,7 @@ impl ExitClassifier {
                 DType::F32,
                 &Device::Cpu,
             )?)),
-            _ => Ok(Input::Dense(self.round(
+            _ => Ok(Input::Dense(self.hidden(
                 t,
                 propagation,
                 x,
@@ -197,22 +107,18 @@ impl ExitClassifier {
     }
 
     /// Computes `relu(Layer_t(x))`.
-    fn round(
+    fn hidden(
         &self,
         t: usize,
         propagation: &Propagation,
         x: &Input,
         pass: &Pass<'_>,
     ) -> Result<Tensor> {
-        let Some(Hop { layer, scalars }) = &self.stages[t].round else {
+        let Some(layer) = &self.stages[t].layer else {
             return x.to_dense();
         };
-        layer.forward_activated(
-            &*operator(propagation, scalars, pass)?,
-            x,
-            pass,
-            Dropout::NONE,
-        )
+        let operator = self.operator(t, propagation, 0, pass)?;
+        layer.forward_activated(&operator, x, pass, Dropout::NONE)
     }
 
     /// Applies dropout to the input of layer `t`: dropout of features before the first layer, of
@@ -256,7 +162,7 @@ impl ExitClassifier {
             } else {
                 self.dropped(t, &h, pass)?
             };
-            let made = self.round(t, &batch.propagation, &x, pass)?;
+            let made = self.hidden(t, &batch.propagation, &x, pass)?;
             found.push(self.read_out(batch, &made)?);
             h = Input::Dense(made);
         }
@@ -284,22 +190,6 @@ impl ExitClassifier {
     }
 }
 
-/// Returns the operator of a layer: unchanged, or computed from its scalars.
-fn operator<'a>(
-    propagation: &'a Propagation,
-    scalars: &[(OperatorScalar, ParamId)],
-    pass: &Pass<'_>,
-) -> Result<Cow<'a, Operator>> {
-    let Some(learnable) = &propagation.learnable else {
-        return Ok(Cow::Borrowed(&propagation.operator));
-    };
-    let scalars: Vec<&Tensor> = scalars.iter().map(|(_, id)| pass.weight(*id)).collect();
-    match learnable.operators(&scalars)?.into_iter().next() {
-        Some(operator) => Ok(Cow::Owned(operator)),
-        None => gnarl_tensor::bail!("a learned operator of no round"),
-    }
-}
-
 /// Aggregate loss minimisation: trains all exits at once, with their vectors concatenated.
 impl GraphModel for ExitClassifier {
     fn params(&self) -> &Params {
@@ -312,10 +202,10 @@ impl GraphModel for ExitClassifier {
     }
 
     fn num_classes(&self) -> usize {
-        self.num_classes
+        self.num_classes()
     }
 
-    fn num_answers(&self) -> usize {
+    fn num_outputs(&self) -> usize {
         self.stages.len()
     }
 
@@ -327,31 +217,25 @@ impl GraphModel for ExitClassifier {
         Tensor::cat(&self.vectors(self.max_depth(), batch, pass)?, 1)
     }
 
-    fn answers(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+    fn outputs(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
         let mut from = 0;
-        let answer = |t: usize| {
+        let output = |t: usize| {
             let vectors = latent.narrow(1, from, self.width(t))?.contiguous()?;
             from += self.width(t);
             self.classify(t, &vectors, HEAD_SITE + t as u64, pass)
         };
-        (0..self.stages.len()).map(answer).collect()
+        (0..self.stages.len()).map(output).collect()
     }
 }
 
 /// Stage of sequential training: at most one layer and a head, on a frozen input.
-#[derive(Debug)]
-pub struct Stage<'a> {
-    exits: &'a ExitClassifier,
-    t: usize,
-}
-
-impl GraphModel for Stage<'_> {
+impl GraphModel for Stage<'_, GraphStage> {
     fn params(&self) -> &Params {
         &self.exits.params
     }
 
     fn trained(&self) -> Range<usize> {
-        self.exits.stages[self.t].params.clone()
+        self.exits.stages[self.t].params()
     }
 
     fn couples_graphs(&self) -> bool {
@@ -359,7 +243,7 @@ impl GraphModel for Stage<'_> {
     }
 
     fn num_classes(&self) -> usize {
-        self.exits.num_classes
+        self.exits.num_classes()
     }
 
     fn latent_dim(&self) -> usize {
@@ -377,11 +261,11 @@ impl GraphModel for Stage<'_> {
         let x = self.exits.dropped(self.t, &batch.input, pass)?;
         self.exits.read_out(
             batch,
-            &self.exits.round(self.t, &batch.propagation, &x, pass)?,
+            &self.exits.hidden(self.t, &batch.propagation, &x, pass)?,
         )
     }
 
-    fn answers(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+    fn outputs(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
         Ok(vec![self.exits.classify(self.t, latent, HEAD_SITE, pass)?])
     }
 }
@@ -403,7 +287,7 @@ impl GraphModel for OneExit<'_> {
     }
 
     fn num_classes(&self) -> usize {
-        self.exits.num_classes
+        self.exits.num_classes()
     }
 
     fn latent_dim(&self) -> usize {
@@ -414,7 +298,7 @@ impl GraphModel for OneExit<'_> {
         Ok(self.exits.vectors(self.t, batch, pass)?.swap_remove(self.t))
     }
 
-    fn answers(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+    fn outputs(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
         Ok(vec![self.exits.classify(self.t, latent, HEAD_SITE, pass)?])
     }
 }

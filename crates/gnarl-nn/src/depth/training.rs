@@ -41,31 +41,33 @@ pub fn train_exits(
     scheme: Scheme,
     config: &TrainConfig,
     seed: u64,
-    watch: &Callbacks<'_>,
+    callbacks: &Callbacks<'_>,
 ) -> Result<Vec<Trained>> {
     if scheme == Scheme::AdmpAlm {
-        return Ok(vec![train(exits, problem, config, seed, watch)?]);
+        return Ok(vec![train(exits, problem, config, seed, callbacks)?]);
     }
     // Output of the layers frozen so far: h^{t-2} when stage t begins.
     let mut frozen: Input = problem.input.clone();
     let mut trained = Vec::with_capacity(exits.max_depth() + 1);
     for t in 0..=exits.max_depth() {
         // Changed features only matter in stages whose input is the features.
-        let frozen_input = |epoch: usize| match problem.anew {
+        let frozen_input = |epoch: usize| match problem.epoch_sampler {
             Some(make) => Ok(EpochInput {
                 input: None,
                 ..make(epoch)?
             }),
             None => Ok(EpochInput::default()),
         };
-        let anew = if t <= 2 {
-            problem.anew
+        let epoch_sampler = if t <= 2 {
+            problem.epoch_sampler
         } else {
-            problem.anew.map(|_| &frozen_input as EpochSampler<'_>)
+            problem
+                .epoch_sampler
+                .map(|_| &frozen_input as EpochSampler<'_>)
         };
         let problem = Problem {
             input: &frozen,
-            anew,
+            epoch_sampler,
             ..*problem
         };
         trained.push(train(
@@ -73,7 +75,7 @@ pub fn train_exits(
             &problem,
             config,
             mix(seed ^ mix(t as u64)),
-            watch,
+            callbacks,
         )?);
         frozen = exits.advance(t, problem.propagation, &frozen)?;
     }

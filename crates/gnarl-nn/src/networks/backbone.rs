@@ -5,11 +5,11 @@
 //! files, options and the tests over every network come from the list.
 
 use gnarl_graph::Error;
-use gnarl_graph::names::listed;
+use gnarl_graph::settings::join_names;
 
 use super::bodies::*;
 use super::config::NetworkSetting;
-use super::entry::{Architecture, Capability, FirstAggregation, UsualOperator};
+use super::entry::{Architecture, Capability, DefaultOperator, FirstAggregation};
 use super::*;
 
 /// Stores a network in a report by name only.
@@ -96,7 +96,9 @@ impl Backbone {
         if entry.fixed_operator.is_none() {
             all = all.with(Capability::LearnableOperator);
         }
-        if uses_edges && uses_values && matches!(entry.usual_operator, UsualOperator::Classical(_))
+        if uses_edges
+            && uses_values
+            && matches!(entry.default_operator, DefaultOperator::Classical(_))
         {
             all = all.with(Capability::AnyOperator);
         }
@@ -138,7 +140,7 @@ impl Backbone {
     /// `every model but a and b`.
     pub fn names_of(has: impl Fn(&Self) -> bool) -> String {
         let (with, without): (Vec<Self>, Vec<Self>) = Self::all().partition(has);
-        let names = |of: &[Self]| listed(&of.iter().map(Self::name).collect::<Vec<_>>());
+        let names = |of: &[Self]| join_names(&of.iter().map(Self::name).collect::<Vec<_>>());
         if without.len() < with.len() && !without.is_empty() {
             return format!("every model but {}", names(&without));
         }
@@ -146,8 +148,8 @@ impl Backbone {
     }
 
     /// Returns the operator of its paper.
-    pub fn usual_operator(&self) -> UsualOperator {
-        self.entry().usual_operator
+    pub fn default_operator(&self) -> DefaultOperator {
+        self.entry().default_operator
     }
 
     /// Returns the reason why it cannot learn its operator; `None` if it can.
@@ -170,7 +172,7 @@ impl Backbone {
     pub fn refuse(&self, setting: NetworkSetting) -> Error {
         let takers = Self::names_of(|other| other.takes(setting));
         let why = format!("belongs to {takers}, and the model is {self}");
-        Error::setting(setting.name(), why)
+        Error::unsupported(setting.name(), why)
     }
 
     /// Returns the smallest number of layers.
@@ -202,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_list_is_sound() {
-        gnarl_graph::names::assert_listed(Backbone::LIST, Backbone::all().map(|b| b.stored()));
+        gnarl_graph::settings::assert_listed(Backbone::LIST, Backbone::all().map(|b| b.stored()));
         let names: Vec<&str> = Backbone::all().map(|backbone| backbone.name()).collect();
         for (i, backbone) in Backbone::all().enumerate() {
             let name = backbone.name();

@@ -27,13 +27,13 @@ pub trait Body: std::fmt::Debug + Send + Sync {
     fn reach(&self) -> Option<usize>;
 
     /// Returns the number of layers, if they can be computed one after another, each on all nodes.
-    fn rounds(&self) -> Option<usize> {
+    fn num_layers(&self) -> Option<usize> {
         None
     }
 
     /// Computes layer `i` from the vectors before it; the last layer gives scores. Without dropout,
     /// outside training.
-    fn round(
+    fn forward_layer(
         &self,
         i: usize,
         _operator: &Operator,

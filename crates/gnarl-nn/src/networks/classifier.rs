@@ -49,7 +49,7 @@ pub trait GraphModel: Sync {
     fn num_classes(&self) -> usize;
 
     /// Returns the number of heads that predict.
-    fn num_answers(&self) -> usize {
+    fn num_outputs(&self) -> usize {
         1
     }
 
@@ -65,7 +65,7 @@ pub trait GraphModel: Sync {
     fn latent(&self, batch: &Batch, pass: &Pass<'_>) -> Result<Tensor>;
 
     /// Computes class scores from graph vectors, one matrix `[graphs, num_classes]` for each head.
-    fn answers(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>>;
+    fn outputs(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>>;
 }
 
 /// Network for graph classification.
@@ -89,7 +89,7 @@ impl GraphClassifier {
                 "{} does not classify sets of graphs; take {able}",
                 config.backbone
             );
-            return Err(gnarl_graph::Error::setting("model", what));
+            return Err(gnarl_graph::Error::unsupported("model", what));
         }
         let (hidden, num_classes) = (config.hidden, shape.num_classes);
         let mut encoder = Network::encoder(
@@ -247,7 +247,7 @@ impl GraphModel for GraphClassifier {
         self.latent(batch, pass)
     }
 
-    fn answers(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+    fn outputs(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
         Ok(vec![self.classify(latent, pass)?])
     }
 }
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_built_is_named() {
+    fn invalid_configurations_are_refused() {
         let e = GraphClassifier::new(&config(Backbone::ADAGCN), &Shape::new(1, 2, 0.0), 1)
             .unwrap_err()
             .to_string();

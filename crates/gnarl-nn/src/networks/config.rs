@@ -2,7 +2,7 @@
 //! the sizes of their data.
 
 use gnarl_graph::Error;
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 
 use super::backbone::Backbone;
 use super::entry::{Capability, Plan};

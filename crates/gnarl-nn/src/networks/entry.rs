@@ -16,7 +16,7 @@ use gnarl_tensor::Result;
 
 /// Operator that a backbone's paper uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UsualOperator {
+pub enum DefaultOperator {
     /// A classical operator.
     Classical(ClassicalOperator),
     /// The pattern of A + I with value one: attention computes the weights.
@@ -25,7 +25,7 @@ pub enum UsualOperator {
     SymmetricNormalised,
 }
 
-impl UsualOperator {
+impl DefaultOperator {
     /// A
     pub(super) const ADJACENCY: Self = Self::Classical(ClassicalOperator::Adjacency);
     /// A_hat
@@ -86,7 +86,7 @@ named! {
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     /// Operator of its paper.
-    pub usual_operator: UsualOperator,
+    pub default_operator: DefaultOperator,
     /// Shared settings that change the network.
     pub uses: &'static [NetworkSetting],
     /// Capabilities of the network.
@@ -103,7 +103,7 @@ impl Entry {
     /// Returns a network on A_hat with at least one layer and the default capabilities.
     pub fn new(uses: &'static [NetworkSetting]) -> Self {
         Self {
-            usual_operator: UsualOperator::NORMALISED,
+            default_operator: DefaultOperator::NORMALISED,
             uses,
             provides: Set::of(&[
                 Capability::MessagePassing,

@@ -63,8 +63,8 @@ impl Gain {
     /// each node or graph as the initial scores of an unconstrained network do. Constant scores
     /// leave it as it is.
     pub fn start(&self, params: &Params, scores: &Tensor) -> Result<()> {
-        let around = scores.broadcast_sub(&scores.mean_keepdim(1)?)?;
-        let spread = f64::from(around.sqr()?.mean_all()?.to_scalar::<f32>()?).sqrt();
+        let centred = scores.broadcast_sub(&scores.mean_keepdim(1)?)?;
+        let spread = f64::from(centred.sqr()?.mean_all()?.to_scalar::<f32>()?).sqrt();
         if spread > 0.0 && spread.is_finite() {
             let logarithm = &params.get(self.logarithm).var;
             logarithm.set(&(logarithm.as_tensor() + (SPREAD / spread).ln())?)?;

@@ -4,14 +4,14 @@
 //! The operator gives the pattern (A + I) and scales the attention coefficients. With A_hat's
 //! pattern and value one this is the paper's layer.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;
 use super::body::{ATTENTION_SITES, Body};
 use super::config::NetworkSetting as S;
-use super::entry::{Architecture, Capability, Entry, Layered, Place, Plan, UsualOperator};
+use super::entry::{Architecture, Capability, DefaultOperator, Entry, Layered, Place, Plan};
 use super::init::Init;
 use super::layer::Layer;
 use super::linear::{Input, Linear};
@@ -35,7 +35,7 @@ pub struct Gat {
 impl Architecture for Gat {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::SelfLoopPattern,
+            default_operator: DefaultOperator::SelfLoopPattern,
             ..stack::entry(&[
                 S::Hidden,
                 S::Layers,
@@ -295,11 +295,11 @@ mod tests {
         let v2 = GatV2Conv::new(&mut v2_params, "gat", 1, 1, SETTINGS, &mut rng()).unwrap();
         plant(&v2_params, "gat.left.weight", &[1.0]);
         plant(&v2_params, "gat.att", &[0.0]);
-        let beside = 1.0 / 6f32.sqrt();
+        let off_diagonal = 1.0 / 6f32.sqrt();
         let scaled = [
-            (0.5 + 2.0 * beside) / 2.0,
-            (5.0 * beside + 2.0 / 3.0) / 3.0,
-            (2.0 * beside + 2.0) / 2.0,
+            (0.5 + 2.0 * off_diagonal) / 2.0,
+            (5.0 * off_diagonal + 2.0 / 3.0) / 3.0,
+            (2.0 * off_diagonal + 2.0) / 2.0,
         ];
         for (layer, params) in [(&gat as &dyn Layer, &gat_params), (&v2, &v2_params)] {
             assert_close(

@@ -2,14 +2,14 @@
 //! `softmax_j aᵀ LeakyReLU(W_r x_i + W_l x_j)`, so that the ranking of neighbours may differ from
 //! node to node. The operator gives the pattern (A + I) and scales the coefficients.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;
 use super::body::Body;
 use super::config::NetworkSetting as S;
-use super::entry::{Architecture, Capability, Entry, Layered, Place, Plan, UsualOperator};
+use super::entry::{Architecture, Capability, DefaultOperator, Entry, Layered, Place, Plan};
 use super::gat::AttentionSettings;
 use super::init::Init;
 use super::layer::Layer;
@@ -38,7 +38,7 @@ pub struct GatV2 {
 impl Architecture for GatV2 {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::SelfLoopPattern,
+            default_operator: DefaultOperator::SelfLoopPattern,
             ..stack::entry(&[
                 S::Hidden,
                 S::Layers,

@@ -1,8 +1,8 @@
 //! GCN ([Kipf and Welling 2017](https://arxiv.org/abs/1609.02907)): `Φ X W + b`, with Φ = A_hat by
 //! default.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;
@@ -160,11 +160,11 @@ mod tests {
         // With self-loops the degrees are 2, 3, 2: A_hat is 1/2, 1/3, 1/2 on the diagonal and 1/√6
         // off it.
         let a_hat = classical(&path(), ClassicalOperator::NormalisedAdjacency).unwrap();
-        let beside = 1.0 / 6f32.sqrt();
+        let off_diagonal = 1.0 / 6f32.sqrt();
         let aggregated = [
-            0.5 + 2.0 * beside,
-            beside + 2.0 / 3.0 + 4.0 * beside,
-            2.0 * beside + 2.0,
+            0.5 + 2.0 * off_diagonal,
+            off_diagonal + 2.0 / 3.0 + 4.0 * off_diagonal,
+            2.0 * off_diagonal + 2.0,
         ];
         assert_close(
             &predict(&layer, &a_hat, &params, &[1.0, 2.0, 4.0]),

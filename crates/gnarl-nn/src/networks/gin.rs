@@ -4,8 +4,8 @@
 //! The sum runs over the neighbours without the node itself, as in the paper: a node counts once,
 //! by the factor 1 + ε.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::batch_norm::BatchNorm;
@@ -13,7 +13,7 @@ use super::bodies::stack;
 use super::body::Body;
 use super::config::NetworkSetting as S;
 use super::entry::{
-    Architecture, Capability, Entry, FirstAggregation, Layered, Place, Plan, UsualOperator,
+    Architecture, Capability, DefaultOperator, Entry, FirstAggregation, Layered, Place, Plan,
 };
 use super::init::Init;
 use super::layer::{Layer, propagate_activated};
@@ -39,7 +39,7 @@ pub struct Gin {
 impl Architecture for Gin {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::ADJACENCY,
+            default_operator: DefaultOperator::ADJACENCY,
             first_aggregation: FirstAggregation::OperatorWithSelf,
             ..stack::entry(&[
                 S::Hidden,
@@ -187,10 +187,10 @@ impl GinConv {
             pass.weight(self.first.weight),
             self.first.bias.map(|b| pass.weight(b)),
         );
-        if let (None, None, Some(with_own), Some(bias)) =
-            (self.epsilon, &self.norm, operator.with_own(), bias)
+        if let (None, None, Some(with_self_loops), Some(bias)) =
+            (self.epsilon, &self.norm, operator.with_self_loops(), bias)
         {
-            return propagate_activated(&with_own, x, weight, bias, Dropout::NONE)
+            return propagate_activated(&with_self_loops, x, weight, bias, Dropout::NONE)
                 .map(Input::Dense);
         }
         let mapped = x.matmul(weight, None)?;

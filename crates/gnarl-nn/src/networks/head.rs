@@ -23,13 +23,13 @@ pub struct Head {
 impl Head {
     /// Returns a new head, sampled from the seed.
     pub fn new(latent_dim: usize, num_classes: usize, dropout: f32, seed: u64) -> Result<Self> {
-        Self::drawn([latent_dim, num_classes], true, dropout, seed)
+        Self::sampled([latent_dim, num_classes], true, dropout, seed)
     }
 
     /// Returns a new head that can replace another: of the same width, and with a bias if the other
     /// has one.
     pub fn like(other: &Linear, dropout: f32, seed: u64) -> Result<Self> {
-        Self::drawn(
+        Self::sampled(
             [other.in_dim(), other.out_dim()],
             other.bias.is_some(),
             dropout,
@@ -37,7 +37,7 @@ impl Head {
         )
     }
 
-    fn drawn([from, to]: [usize; 2], bias: bool, dropout: f32, seed: u64) -> Result<Self> {
+    fn sampled([from, to]: [usize; 2], bias: bool, dropout: f32, seed: u64) -> Result<Self> {
         let mut params = Params::default();
         let rng = &mut stream(seed, "fresh head", 0);
         let linear = Linear::kaiming(&mut params, "head", from, to, bias, rng)?.free(&mut params);

@@ -26,7 +26,7 @@ pub struct Propagation {
     pub learnable: Option<Arc<dyn LearnableOperator>>,
     /// One operator per layer, if only some nodes' scores are computed: its columns are the sending
     /// nodes, its rows the first of them.
-    pub rounds: Vec<Operator>,
+    pub layer_operators: Vec<Operator>,
 }
 
 impl Propagation {
@@ -38,8 +38,8 @@ impl Propagation {
     }
 
     /// Returns the operator of layer `i`, from 0.
-    pub fn round(&self, i: usize) -> &Operator {
-        self.rounds.get(i).unwrap_or(&self.operator)
+    pub fn layer(&self, i: usize) -> &Operator {
+        self.layer_operators.get(i).unwrap_or(&self.operator)
     }
 }
 
@@ -49,7 +49,7 @@ impl From<Operator> for Propagation {
             operator,
             two_hop: None,
             learnable: None,
-            rounds: Vec::new(),
+            layer_operators: Vec::new(),
         }
     }
 }
@@ -64,8 +64,8 @@ pub trait LearnableOperator: std::fmt::Debug + Send + Sync {
     fn operators(&self, scalars: &[&Tensor]) -> Result<Vec<Operator>>;
 
     /// Restricts the operator to `order`, nodes by their distance from some of them. Layer `i` of
-    /// `sizes.len() - 1` aggregates for the first `sizes[rounds - i - 1]` nodes over the first
-    /// `sizes[rounds - i]`.
+    /// `sizes.len() - 1` aggregates for the first `sizes[layer_operators - i - 1]` nodes over the first
+    /// `sizes[layer_operators - i]`.
     fn restricted(&self, order: &[u32], sizes: &[usize]) -> Result<Arc<dyn LearnableOperator>>;
 }
 

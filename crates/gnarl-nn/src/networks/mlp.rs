@@ -1,14 +1,14 @@
 //! Multilayer perceptron: linear layers with the interface of a message-passing layer, without
 //! propagation. An MLP is the baseline that uses features alone.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;
 use super::body::Body;
 use super::config::NetworkSetting as S;
-use super::entry::{Architecture, Capability, Entry, Layered, Place, Plan, UsualOperator};
+use super::entry::{Architecture, Capability, DefaultOperator, Entry, Layered, Place, Plan};
 use super::layer::Layer;
 use super::linear::{Input, Linear};
 use super::params::{ParamId, Params, Pass};
@@ -27,7 +27,7 @@ pub struct Mlp {}
 impl Architecture for Mlp {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::ADJACENCY,
+            default_operator: DefaultOperator::ADJACENCY,
             min_layers: 0,
             fixed_operator: Some(
                 "does not use an operator's values: there is nothing for cgso to learn",

@@ -52,7 +52,7 @@ pub(crate) mod testing;
 pub use backbone::Backbone;
 pub use classifier::{Batch, GraphClassifier, GraphModel};
 pub use config::{NetworkConfig, NetworkOptions, NetworkSetting, Shape};
-pub use entry::{Architecture, Capability, FirstAggregation, UsualOperator};
+pub use entry::{Architecture, Capability, DefaultOperator, FirstAggregation};
 pub use gain::Gain;
 pub use head::Head;
 pub use layer::{Layer, LearnableOperator, OperatorScalar, Propagation};

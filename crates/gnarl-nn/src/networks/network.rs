@@ -110,22 +110,22 @@ impl Network {
     }
 
     /// Returns the number of layers, if they can be computed one after another, each on all nodes.
-    pub fn rounds(&self) -> Option<usize> {
-        self.body.rounds()
+    pub fn num_layers(&self) -> Option<usize> {
+        self.body.num_layers()
     }
 
     /// Computes layer `i` from the vectors before it; the last layer gives class scores. Its
     /// operator comes from [`propagation`](Self::propagation). Outside training: no dropout.
-    pub fn round(
+    pub fn forward_layer(
         &self,
         i: usize,
         operator: &Operator,
         x: &Input,
         pass: &Pass<'_>,
     ) -> Result<Tensor> {
-        let y = self.body.round(i, operator, x, pass)?;
+        let y = self.body.forward_layer(i, operator, x, pass)?;
         match &self.gain {
-            Some(gain) if Some(i + 1) == self.rounds() => gain.apply(&y, pass),
+            Some(gain) if Some(i + 1) == self.num_layers() => gain.apply(&y, pass),
             _ => Ok(y),
         }
     }
@@ -193,15 +193,15 @@ impl Network {
                     .iter()
                     .map(|(_, id)| pass.weight(*id))
                     .collect();
-                let rounds = learnable.operators(&scalars)?;
-                let Some(operator) = rounds.first().cloned() else {
-                    gnarl_tensor::bail!("a learned operator of no round")
+                let layer_operators = learnable.operators(&scalars)?;
+                let Some(operator) = layer_operators.first().cloned() else {
+                    gnarl_tensor::bail!("a learned operator without layers")
                 };
                 Ok(Cow::Owned(Propagation {
                     operator,
                     two_hop: propagation.two_hop.clone(),
                     learnable: None,
-                    rounds,
+                    layer_operators,
                 }))
             }
             Some(_) => gnarl_tensor::bail!(
@@ -279,7 +279,7 @@ impl Network {
     }
 }
 
-/// Adds the scalars of a learnable operator as `PREFIX.NAME`. Constants draw nothing: the other
+/// Adds the scalars of a learnable operator as `PREFIX.NAME`. Constants need no random numbers: the other
 /// weights start as they do with a fixed operator.
 #[doc(hidden)]
 pub fn add_scalars(
@@ -320,18 +320,18 @@ pub fn scalar_values(
 /// Dropout of features; of sparse ones the stored values are dropped, which is the same thing.
 #[doc(hidden)]
 pub fn drop_input(x: &Input, rate: f64, pass: &Pass<'_>) -> Result<Input> {
-    let draw = pass.dropout(rate as f32, INPUT_SITE);
-    if draw.rate == 0.0 {
+    let mask = pass.dropout(rate as f32, INPUT_SITE);
+    if mask.rate == 0.0 {
         return Ok(x.clone());
     }
     Ok(match x {
-        Input::Dense(x) => Input::Dense(dropout(x, draw)?),
-        Input::Sparse(x) => Input::Sparse(drop_values(x, draw)?),
+        Input::Dense(x) => Input::Dense(dropout(x, mask)?),
+        Input::Sparse(x) => Input::Sparse(drop_values(x, mask)?),
     })
 }
 
-fn drop_values(x: &Operator, draw: gnarl_tensor::Dropout) -> Result<Operator> {
-    x.with_values(&dropout(&x.values()?, draw)?)
+fn drop_values(x: &Operator, mask: gnarl_tensor::Dropout) -> Result<Operator> {
+    x.with_values(&dropout(&x.values()?, mask)?)
 }
 
 #[cfg(test)]
@@ -504,7 +504,7 @@ mod tests {
     /// On a path of three, features 1, -2, 4: the first layer's sums of neighbours are -2, 5, -2,
     /// and ReLU leaves the five.
     #[test]
-    fn what_stands_before_scores_is_the_last_hidden_layer() {
+    fn latent_vectors_are_the_last_hidden_layer() {
         let config = NetworkConfig {
             hidden: 1,
             bias: false,
@@ -671,10 +671,10 @@ mod tests {
 
     #[test]
     fn every_setting_of_a_network_makes_a_difference() {
-        use gnarl_graph::names::Kind;
+        use gnarl_graph::settings::Kind;
         for (name, backbone) in Backbone::named() {
             let plain = plain(backbone);
-            for setting in backbone.listed().settings {
+            for setting in backbone.info().settings {
                 let value = match setting.kind {
                     Kind::Count => "2",
                     Kind::Real => "0.7",

@@ -158,12 +158,13 @@ impl Params {
     /// Returns the weights with gradients only for the parameters at these positions.
     pub fn weights_training(&self, trained: &Range<usize>) -> Result<Weights> {
         let tensor = |(i, p): (usize, &Param)| {
-            let tensor = match trained.contains(&i) {
-                true => p.var.as_tensor().clone(),
-                false => p.var.as_detached_tensor(),
+            let tensor = if trained.contains(&i) {
+                p.var.as_tensor().clone()
+            } else {
+                p.var.as_detached_tensor()
             };
             if p.group == Group::Weight {
-                self.constraint.seen(&tensor)
+                self.constraint.parametrize(&tensor)
             } else {
                 Ok(tensor)
             }
@@ -375,14 +376,20 @@ impl<'a> Pass<'a> {
     }
 
     /// Returns independent Gaussian noise for one site in the model; none in prediction.
-    pub fn noise(&self, deviation: f32, site: u64, shape: &[usize]) -> Result<Option<Tensor>> {
-        let Some(key) = self.key.filter(|_| deviation > 0.0) else {
+    pub fn noise(
+        &self,
+        standard_deviation: f32,
+        site: u64,
+        shape: &[usize],
+    ) -> Result<Option<Tensor>> {
+        let Some(key) = self.key.filter(|_| standard_deviation > 0.0) else {
             return Ok(None);
         };
         let rng = &mut stream(mix(key ^ mix(site)), "noise", 0);
-        let draw =
-            |_| deviation * <StandardNormal as Distribution<f32>>::sample(&StandardNormal, rng);
-        let values: Vec<f32> = (0..shape.iter().product()).map(draw).collect();
+        let sample = |_| {
+            standard_deviation * <StandardNormal as Distribution<f32>>::sample(&StandardNormal, rng)
+        };
+        let values: Vec<f32> = (0..shape.iter().product()).map(sample).collect();
         Tensor::from_vec(values, shape, &Device::Cpu).map(Some)
     }
 
@@ -418,7 +425,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_site_of_every_step_draws_its_own() {
+    fn every_site_of_every_step_has_its_own_samples() {
         let weights = Params::default().weights().unwrap();
         let mut keys: Vec<u64> = Vec::new();
         for step in 0..50 {
@@ -437,10 +444,10 @@ mod tests {
                 "a draw can be repeated"
             );
         }
-        let drawn = keys.len();
+        let sampled = keys.len();
         keys.sort_unstable();
         keys.dedup();
-        assert_eq!(keys.len(), drawn);
+        assert_eq!(keys.len(), sampled);
         assert_eq!(Pass::evaluation(&weights).dropout(0.5, 3), Dropout::NONE);
         assert_eq!(Pass::training(&weights, 1).dropout(0.0, 3), Dropout::NONE);
     }

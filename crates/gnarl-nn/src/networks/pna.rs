@@ -11,14 +11,14 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;
 use super::body::Body;
 use super::config::NetworkSetting as S;
-use super::entry::{Architecture, Capability, Entry, Layered, Place, Plan, UsualOperator};
+use super::entry::{Architecture, Capability, DefaultOperator, Entry, Layered, Place, Plan};
 use super::layer::Layer;
 use super::linear::{Input, Linear};
 use super::params::{Params, Pass};
@@ -38,7 +38,7 @@ pub struct Pna {}
 impl Architecture for Pna {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::ADJACENCY,
+            default_operator: DefaultOperator::ADJACENCY,
             fixed_operator: Some(
                 "does not use an operator's values: there is nothing for cgso to learn",
             ),
@@ -190,14 +190,14 @@ fn aggregate(pattern: &Arc<Pattern>, own: &Tensor, sent: &Tensor) -> Result<Tens
             (mean + &own)?,
             (min + &own)?,
             (max + &own)?,
-            deviation(&variance)?,
+            standard_deviation(&variance)?,
         ],
         1,
     )
 }
 
 /// Computes the square root of a positive variance, else zero with a zero gradient.
-fn deviation(variance: &Tensor) -> Result<Tensor> {
+fn standard_deviation(variance: &Tensor) -> Result<Tensor> {
     let varies = variance.gt(NO_VARIANCE)?;
     let safe = varies.where_cond(variance, &variance.ones_like()?)?;
     varies.where_cond(&safe.sqrt()?, &variance.zeros_like()?)
@@ -266,15 +266,15 @@ mod tests {
     fn no_deviation_and_no_gradient_without_variance() {
         let variance =
             gnarl_tensor::Var::new(&[0f32, -1e-7, 0.9e-5, 1.1e-5, 4.0], &Device::Cpu).unwrap();
-        let deviation = deviation(&variance).unwrap();
+        let standard_deviation = standard_deviation(&variance).unwrap();
         let small = 1.1e-5f32.sqrt();
         assert_close(
-            &deviation.to_vec1::<f32>().unwrap(),
+            &standard_deviation.to_vec1::<f32>().unwrap(),
             &[0.0, 0.0, 0.0, small, 2.0],
             1e-6,
             "deviation",
         );
-        let grads = deviation.sum_all().unwrap().backward().unwrap();
+        let grads = standard_deviation.sum_all().unwrap().backward().unwrap();
         let grad = grads.get(&variance).unwrap().to_vec1::<f32>().unwrap();
         assert_close(&grad, &[0.0, 0.0, 0.0, 0.5 / small, 0.25], 1e-6, "gradient");
     }

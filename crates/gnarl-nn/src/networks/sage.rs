@@ -1,14 +1,14 @@
 //! GraphSAGE ([Hamilton et al. 2017](https://arxiv.org/abs/1706.02216)):
 //! `x_i W_self + b + (Φ x)_i W_neigh`, with Φ the mean H by default.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;
 use super::body::Body;
 use super::config::NetworkSetting as S;
-use super::entry::{Architecture, Capability, Entry, Layered, Place, Plan, UsualOperator};
+use super::entry::{Architecture, Capability, DefaultOperator, Entry, Layered, Place, Plan};
 use super::layer::{Layer, propagate_linear};
 use super::linear::{Input, Linear};
 use super::params::{ParamId, Params, Pass};
@@ -24,7 +24,7 @@ pub struct Sage {}
 impl Architecture for Sage {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::MEAN,
+            default_operator: DefaultOperator::MEAN,
             ..stack::entry(&[
                 S::Hidden,
                 S::Layers,

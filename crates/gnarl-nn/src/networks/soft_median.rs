@@ -10,8 +10,8 @@
 //! gradients go through its vector, the distances and the values. O(entries · width · log entries
 //! of a row).
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::bodies::stack;
@@ -130,12 +130,13 @@ fn soft_median(operator: &Operator, h: &Tensor, temperature: f64) -> Result<Tens
     let exponent = exponent
         .le(MOST)?
         .where_cond(&exponent, &exponent.affine(0.0, MOST)?)?;
-    let trust = exponent.exp()?;
+    let weights_of_edges = exponent.exp()?;
     let ones = Tensor::ones((operator.num_cols(), 1), DType::F32, &Device::Cpu)?;
     let sums = |of_entries: &Tensor| operator.with_values(of_entries)?.apply(&ones);
-    let scale = (sums(&sizes)? / (sums(&(&trust * &sizes)?)? + f64::from(f32::MIN_POSITIVE))?)?;
+    let scale =
+        (sums(&sizes)? / (sums(&(&weights_of_edges * &sizes)?)? + f64::from(f32::MIN_POSITIVE))?)?;
     operator
-        .with_values(&(trust * values)?)?
+        .with_values(&(weights_of_edges * values)?)?
         .apply(h)?
         .broadcast_mul(&scale)
 }

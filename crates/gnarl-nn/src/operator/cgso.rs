@@ -31,7 +31,7 @@ const MAX_LOG: f64 = 40.0;
 pub struct CgsoOperator {
     config: Cgso,
     /// Sparsity structure: one for all layers, or one for each.
-    skeletons: Vec<Arc<FactoredPattern>>,
+    patterns: Vec<Arc<FactoredPattern>>,
     centralities: Arc<Vec<Levels>>,
 }
 
@@ -75,7 +75,7 @@ impl CgsoOperator {
         let centralities = Self::centralities(union.num_nodes(), parts, config)?;
         Ok(Self {
             config,
-            skeletons: vec![Arc::new(FactoredPattern::of(union))],
+            patterns: vec![Arc::new(FactoredPattern::of(union))],
             centralities: Arc::new(centralities),
         })
     }
@@ -87,7 +87,7 @@ impl CgsoOperator {
             Self::centralities(graph.num_nodes(), std::slice::from_ref(graph), config)?;
         Ok(Self {
             config,
-            skeletons: Vec::new(),
+            patterns: Vec::new(),
             centralities: Arc::new(centralities),
         })
     }
@@ -122,22 +122,27 @@ impl CgsoOperator {
     }
 
     /// Restricts the operator to a sampled neighbourhood, with centralities of the whole graph.
-    pub fn on_neighbourhood(&self, around: &Neighbourhood) -> Result<Self> {
-        let count = around.rounds.len();
-        let round = |(i, round): (usize, &Hop)| {
-            let (offsets, senders) = (round.offsets.clone(), round.senders.clone());
+    pub fn on_neighbourhood(&self, neighbourhood: &Neighbourhood) -> Result<Self> {
+        let count = neighbourhood.rounds.len();
+        let pattern = |(i, hop): (usize, &Hop)| {
+            let (offsets, senders) = (hop.offsets.clone(), hop.senders.clone());
             Arc::new(FactoredPattern::of_rows(
-                around.sizes[count - i],
+                neighbourhood.sizes[count - i],
                 offsets,
                 senders,
-                round.weights.clone(),
+                hop.weights.clone(),
             ))
         };
-        let skeletons = around.rounds.iter().enumerate().map(round).collect();
+        let patterns = neighbourhood
+            .rounds
+            .iter()
+            .enumerate()
+            .map(pattern)
+            .collect();
         Ok(Self {
             config: self.config,
-            skeletons,
-            centralities: Arc::new(self.levels_of(&around.nodes)),
+            patterns,
+            centralities: Arc::new(self.levels_of(&neighbourhood.nodes)),
         })
     }
 
@@ -161,7 +166,7 @@ impl CgsoOperator {
     /// Computes the operator (of the first layer, if restricted) from the scalars of each part, in
     /// the order of [`Scalars::NAMES`]: a tensor `[7 · parts]`, which may take gradients.
     pub fn with_scalars(&self, scalars: &Tensor) -> Result<Operator> {
-        let Some(first) = self.skeletons.first() else {
+        let Some(first) = self.patterns.first() else {
             bail!("cgso: an operator without arcs")
         };
         Operator::factored(first, &self.factors(scalars)?)
@@ -198,27 +203,27 @@ impl LearnableOperator for CgsoOperator {
 
     fn operators(&self, scalars: &[&Tensor]) -> Result<Vec<Operator>> {
         let factors = self.factors(&Tensor::cat(scalars, 0)?)?;
-        self.skeletons
+        self.patterns
             .iter()
-            .map(|skeleton| Operator::factored(skeleton, &factors))
+            .map(|pattern| Operator::factored(pattern, &factors))
             .collect()
     }
 
     fn restricted(&self, order: &[u32], sizes: &[usize]) -> Result<Arc<dyn LearnableOperator>> {
-        let round = |sizes: &[usize]| {
+        let pattern = |sizes: &[usize]| {
             Ok(Arc::new(
-                self.skeletons[0].restricted(order, sizes[0], sizes[1])?,
+                self.patterns[0].restricted(order, sizes[0], sizes[1])?,
             ))
         };
-        let skeletons = sizes
+        let patterns = sizes
             .windows(2)
             .rev()
-            .map(round)
+            .map(pattern)
             .collect::<Result<Vec<_>>>()?;
         let centralities = Arc::new(self.levels_of(order));
         Ok(Arc::new(Self {
             config: self.config,
-            skeletons,
+            patterns,
             centralities,
         }))
     }
@@ -594,7 +599,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_built_is_refused() {
+    fn invalid_operators_are_refused() {
         let auto = Cgso {
             centrality: "core".parse().unwrap(),
             init: Initialisation::Auto,

@@ -5,14 +5,14 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use gnarl_graph::centrality::Centrality;
-use gnarl_graph::names::{self, Fields, Given, Kind, Listed, Value};
 use gnarl_graph::operator::ClassicalOperator;
+use gnarl_graph::settings::{self, ChoiceInfo, Fields, Kind, SettingText, Value};
 use gnarl_graph::{Error, Graph};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Centralities, Cgso, CgsoOperator, Initialisation};
 use crate::networks::layer::{classical, symmetric_normalised, two_hop_operator};
-use crate::networks::{Backbone, LearnableOperator, Propagation, UsualOperator};
+use crate::networks::{Backbone, DefaultOperator, LearnableOperator, Propagation};
 use gnarl_graph::Result;
 use gnarl_tensor::{Operator, Pattern};
 
@@ -31,8 +31,8 @@ pub enum OperatorChoice {
 const USUAL: &str = "usual";
 
 /// Returns an entry without settings.
-const fn fixed(name: &'static str, about: &'static str) -> Listed {
-    Listed {
+const fn fixed(name: &'static str, about: &'static str) -> ChoiceInfo {
+    ChoiceInfo {
         name,
         about,
         settings: &[],
@@ -42,7 +42,7 @@ const fn fixed(name: &'static str, about: &'static str) -> Listed {
 
 impl OperatorChoice {
     /// List of operators: the paper's, the classical ones, and the learnable one.
-    pub const LIST: &'static [Listed] = &[
+    pub const LIST: &'static [ChoiceInfo] = &[
         fixed(USUAL, "the operator of the backbone's paper"),
         fixed("A", "adjacency matrix"),
         fixed("L", "Laplacian D - A"),
@@ -51,7 +51,7 @@ impl OperatorChoice {
         fixed("L_sym", "symmetric Laplacian I - D^-1/2 A D^-1/2"),
         fixed("A_hat", "normalised adjacency (D+I)^-1/2 (A+I) (D+I)^-1/2"),
         fixed("H", "mean over neighbours D^-1 A"),
-        Listed::of::<Cgso>(),
+        ChoiceInfo::of::<Cgso>(),
     ];
 
     /// Returns every operator with its default settings, in the order of the list.
@@ -64,16 +64,16 @@ impl OperatorChoice {
 
     /// Returns the name in files and on the command line.
     pub fn name(&self) -> &'static str {
-        self.listed().name
+        self.info().name
     }
 
     /// Returns a short description.
     pub fn about(&self) -> &'static str {
-        self.listed().about
+        self.info().about
     }
 
     /// Returns the entry of the list.
-    pub fn listed(&self) -> Listed {
+    pub fn info(&self) -> ChoiceInfo {
         let at = match self {
             Self::Usual => 0,
             // In the order of `ClassicalOperator::ALL`, after the default one.
@@ -84,14 +84,14 @@ impl OperatorChoice {
     }
 
     /// Replaces the settings of the operator. A setting of another operator is refused.
-    pub fn with(&self, given: &[Given]) -> gnarl_graph::Result<Self> {
-        names::refuse_stray("operator", Self::LIST, &self.listed(), given)?;
+    pub fn with(&self, given: &[SettingText]) -> gnarl_graph::Result<Self> {
+        settings::check_applies("operator", Self::LIST, &self.info(), given)?;
         let Self::Cgso(cgso) = self else {
             return Ok(*self);
         };
-        let settings = self.listed().settings;
-        let cgso = names::overlaid(cgso, given, settings)
-            .map_err(|e| names::by_flag(settings, e))
+        let settings = self.info().settings;
+        let cgso = settings::with_settings(cgso, given, settings)
+            .map_err(|e| settings::by_flag(settings, e))
             .map(Self::Cgso)?;
         cgso.check()?;
         Ok(cgso)
@@ -100,7 +100,7 @@ impl OperatorChoice {
     /// Checks that the settings are within their ranges.
     pub fn check(&self) -> gnarl_graph::Result<()> {
         match self {
-            Self::Cgso(cgso) => names::Choice::check(cgso),
+            Self::Cgso(cgso) => settings::Choice::check(cgso),
             Self::Usual | Self::Classical(_) => Ok(()),
         }
     }
@@ -108,9 +108,9 @@ impl OperatorChoice {
     /// Returns the name and the settings as they are stored.
     pub fn stored(&self) -> gnarl_graph::Result<Fields> {
         match self {
-            Self::Cgso(cgso) => names::stored(cgso),
+            Self::Cgso(cgso) => settings::stored(cgso),
             Self::Usual | Self::Classical(_) => Ok(Fields::from_iter([(
-                names::KIND.into(),
+                settings::KIND.into(),
                 self.name().into(),
             )])),
         }
@@ -186,7 +186,7 @@ impl FromStr for OperatorChoice {
 
 impl Serialize for OperatorChoice {
     fn serialize<S: Serializer>(&self, s: S) -> std::result::Result<S::Ok, S::Error> {
-        if self.listed().settings.is_empty() {
+        if self.info().settings.is_empty() {
             return s.serialize_str(self.name());
         }
         let stored = self.stored().map_err(serde::ser::Error::custom)?;
@@ -197,10 +197,10 @@ impl Serialize for OperatorChoice {
 impl<'de> Deserialize<'de> for OperatorChoice {
     fn deserialize<D: Deserializer<'de>>(d: D) -> std::result::Result<Self, D::Error> {
         use serde::de::Error;
-        let (name, settings) =
-            names::parted("operator", Deserialize::deserialize(d)?).map_err(D::Error::custom)?;
+        let (name, settings) = settings::split_kind("operator", Deserialize::deserialize(d)?)
+            .map_err(D::Error::custom)?;
         match name.parse().map_err(D::Error::custom)? {
-            OperatorChoice::Cgso(_) => names::restored(settings)
+            OperatorChoice::Cgso(_) => settings::restored(settings)
                 .map(OperatorChoice::Cgso)
                 .map_err(D::Error::custom),
             fixed if settings.is_empty() => Ok(fixed),
@@ -241,21 +241,23 @@ pub fn propagation_of_union(
         OperatorChoice::Classical(kind) => classical(graph, kind)?,
         OperatorChoice::Cgso(config) => {
             if let Some(why) = backbone.fixed_operator() {
-                return Err(Error::argument(task, format!("{backbone} {why}")));
+                return Err(Error::unsupported(task, format!("{backbone} {why}")));
             }
             let cgso = CgsoOperator::of_union(graph, parts, config)?;
             let started = cgso.started()?;
             learnable = Some(Arc::new(cgso));
             started
         }
-        OperatorChoice::Usual => match backbone.usual_operator() {
-            UsualOperator::Classical(kind) => classical(graph, kind)?,
-            UsualOperator::SelfLoopPattern => {
+        OperatorChoice::Usual => match backbone.default_operator() {
+            DefaultOperator::Classical(kind) => classical(graph, kind)?,
+            DefaultOperator::SelfLoopPattern => {
                 // A_hat has exactly the entries of A + I.
                 let a_hat = ClassicalOperator::NormalisedAdjacency.matrix(graph)?;
                 Operator::from_pattern(Arc::new(Pattern::of(&a_hat)))
             }
-            UsualOperator::SymmetricNormalised => Operator::constant(&symmetric_normalised(graph)?),
+            DefaultOperator::SymmetricNormalised => {
+                Operator::constant(&symmetric_normalised(graph)?)
+            }
         },
     };
     let two_hop = (backbone.is(Backbone::H2GCN))
@@ -265,7 +267,7 @@ pub fn propagation_of_union(
         operator,
         two_hop,
         learnable,
-        rounds: Vec::new(),
+        layer_operators: Vec::new(),
     })
 }
 

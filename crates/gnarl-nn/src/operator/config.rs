@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use gnarl_graph::Error;
 use gnarl_graph::centrality::Centrality;
-use gnarl_graph::names::{Kind, Settings, Value};
 use gnarl_graph::operator::ClassicalOperator;
+use gnarl_graph::settings::{Kind, Settings, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::networks::OperatorScalar;

@@ -23,12 +23,12 @@ pub struct Prepared {
 impl Prepared {
     /// Prepares a graph.
     pub fn new(graph: &Graph, backbone: Backbone, operator: OperatorChoice) -> Result<Self> {
-        Self::beside(graph, backbone, operator, None)
+        Self::sharing_input(graph, backbone, operator, None)
     }
 
     /// Prepares a graph, sharing data with the input of the same graph with differently scaled
     /// features.
-    pub fn beside(
+    pub fn sharing_input(
         graph: &Graph,
         backbone: Backbone,
         operator: OperatorChoice,
@@ -36,7 +36,7 @@ impl Prepared {
     ) -> Result<Self> {
         let input = match (graph.features(), other) {
             (Some(Features::Sparse(m)), Some(Input::Sparse(other))) => {
-                Input::Sparse(Operator::constant_f32_beside(m, other))
+                Input::Sparse(Operator::constant_f32_sharing(m, other))
             }
             _ => input(graph)?,
         };
@@ -107,7 +107,7 @@ mod tests {
                 .unwrap()
         };
         let make = |graph: &Graph, other: Option<&Input>| {
-            Prepared::beside(graph, Backbone::GCN, OperatorChoice::Usual, other)
+            Prepared::sharing_input(graph, Backbone::GCN, OperatorChoice::Usual, other)
                 .unwrap()
                 .input
         };

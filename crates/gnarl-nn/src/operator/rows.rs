@@ -11,8 +11,8 @@ use super::cgso::CgsoOperator;
 use super::choice::{OperatorChoice, mean_log_degree};
 use crate::features::Scaler;
 use crate::networks::{
-    Backbone, Input, LearnableOperator, Network, OperatorScalar, Pass, Propagation, Shape,
-    UsualOperator,
+    Backbone, DefaultOperator, Input, LearnableOperator, Network, OperatorScalar, Pass,
+    Propagation, Shape,
 };
 use gnarl_graph::Result;
 use gnarl_tensor::{Operator, Pattern, Tensor};
@@ -63,10 +63,10 @@ impl RowOperator {
             OperatorChoice::Cgso(config) => {
                 Kind::Learned(CgsoOperator::without_arcs(graph, config)?)
             }
-            OperatorChoice::Usual => match backbone.usual_operator() {
-                UsualOperator::Classical(kind) => Kind::Fixed(kind.rows(graph)?),
-                UsualOperator::SelfLoopPattern => Kind::SelfLoopPattern,
-                UsualOperator::SymmetricNormalised => {
+            OperatorChoice::Usual => match backbone.default_operator() {
+                DefaultOperator::Classical(kind) => Kind::Fixed(kind.rows(graph)?),
+                DefaultOperator::SelfLoopPattern => Kind::SelfLoopPattern,
+                DefaultOperator::SymmetricNormalised => {
                     let mut rows = ClassicalOperator::SymmetricLaplacian.rows(graph)?;
                     // I - L: the arcs with the opposite sign, and no diagonal.
                     rows.diagonal = None;
@@ -148,20 +148,20 @@ impl RowOperator {
     }
 
     /// Computes the propagation of a neighbourhood.
-    pub fn propagation(&self, around: &Neighbourhood) -> Result<Propagation> {
+    pub fn propagation(&self, neighbourhood: &Neighbourhood) -> Result<Propagation> {
         let Neighbourhood {
             nodes,
             sizes,
             rounds,
-        } = around;
+        } = neighbourhood;
         let count = rounds.len();
         let operators = || -> Result<Vec<Operator>> {
-            let round = |(i, round): (usize, &Hop)| self.operator(nodes, sizes[count - i], round);
-            rounds.iter().enumerate().map(round).collect()
+            let operator = |(i, hop): (usize, &Hop)| self.operator(nodes, sizes[count - i], hop);
+            rounds.iter().enumerate().map(operator).collect()
         };
         match &self.kind {
             Kind::Learned(cgso) => {
-                let learnable = cgso.on_neighbourhood(around)?;
+                let learnable = cgso.on_neighbourhood(neighbourhood)?;
                 let start: Vec<f32> = learnable
                     .scalars()
                     .iter()
@@ -176,27 +176,27 @@ impl RowOperator {
                     operator,
                     two_hop: None,
                     learnable: Some(Arc::new(learnable)),
-                    rounds: Vec::new(),
+                    layer_operators: Vec::new(),
                 })
             }
             _ => {
-                let rounds = operators()?;
-                let Some(operator) = rounds.first().cloned() else {
-                    return Err(Error::argument("sampling", "a neighbourhood of no round"));
+                let layer_operators = operators()?;
+                let Some(operator) = layer_operators.first().cloned() else {
+                    return Err(Error::argument("sampling", "a neighbourhood without hops"));
                 };
                 Ok(Propagation {
                     operator,
                     two_hop: None,
                     learnable: None,
-                    rounds,
+                    layer_operators,
                 })
             }
         }
     }
 
     /// Computes the operator of one layer whose senders are the first `senders` nodes.
-    fn operator(&self, nodes: &[u32], senders: usize, round: &Hop) -> Result<Operator> {
-        let rows = round.offsets.len() - 1;
+    fn operator(&self, nodes: &[u32], senders: usize, hop: &Hop) -> Result<Operator> {
+        let rows = hop.offsets.len() - 1;
         let mut offsets = Vec::with_capacity(rows + 1);
         offsets.push(0);
         let (mut indices, mut values) = (Vec::new(), Vec::new());
@@ -210,14 +210,12 @@ impl RowOperator {
                 indices.push(i as u32);
                 values.push(own);
             }
-            for k in round.offsets[i]..round.offsets[i + 1] {
-                let sender = round.senders[k];
+            for k in hop.offsets[i]..hop.offsets[i + 1] {
+                let sender = hop.senders[k];
                 indices.push(sender);
                 values.push(match &self.kind {
-                    Kind::Fixed(factors) => {
-                        factors.arc(u, nodes[sender as usize], round.weights[k])
-                    }
-                    _ => round.weights[k],
+                    Kind::Fixed(factors) => factors.arc(u, nodes[sender as usize], hop.weights[k]),
+                    _ => hop.weights[k],
                 });
             }
             offsets.push(indices.len());
@@ -237,29 +235,29 @@ impl RowOperator {
         network: &Network,
         weights: &crate::networks::Weights,
     ) -> Result<Vec<f32>> {
-        let Some(rounds) = network.rounds() else {
+        let Some(num_layers) = network.num_layers() else {
             let what = format!(
                 "{} is not computed one layer after the other",
                 network.config().backbone
             );
-            return Err(Error::argument("inference", what));
+            return Err(Error::unsupported("inference", what));
         };
         let pass = Pass::evaluation(weights);
         let mut before: Option<(Vec<f32>, usize)> = None;
-        for round in 0..rounds {
+        for layer in 0..num_layers {
             let mut vectors = Vec::new();
             let mut width = 0;
             let mut sampler = Sampler::new(&self.graph, Fanout::all(1));
             for block in self.blocks() {
                 let receivers: Vec<u32> = block.collect();
-                let around = sampler.sample(&receivers, 0, 0);
-                let propagation = self.propagation(&around)?;
-                let operator = network.propagation(&propagation, &pass)?.round(0).clone();
+                let neighbourhood = sampler.sample(&receivers, 0, 0);
+                let propagation = self.propagation(&neighbourhood)?;
+                let operator = network.propagation(&propagation, &pass)?.layer(0).clone();
                 let x = match &before {
-                    None => self.input(&around.nodes)?,
-                    Some((vectors, width)) => gathered(vectors, *width, &around.nodes)?,
+                    None => self.input(&neighbourhood.nodes)?,
+                    Some((vectors, width)) => gathered(vectors, *width, &neighbourhood.nodes)?,
                 };
-                let y = network.round(round, &operator, &x, &pass)?;
+                let y = network.forward_layer(layer, &operator, &x, &pass)?;
                 if vectors.is_empty() {
                     width = y.dims()[1];
                     vectors.reserve_exact(self.graph.num_nodes() * width);
@@ -376,10 +374,11 @@ mod tests {
                     let close = |a: &[f32], b: &[f32]| {
                         crate::networks::testing::assert_close(&unit(a), &unit(b), 1e-5, &what)
                     };
-                    let around = Sampler::new(&graph, Fanout::all(layers)).sample(&items, 1, 1);
+                    let neighbourhood =
+                        Sampler::new(&graph, Fanout::all(layers)).sample(&items, 1, 1);
                     let (propagation, input) = (
-                        rows.propagation(&around).unwrap(),
-                        rows.input(&around.nodes).unwrap(),
+                        rows.propagation(&neighbourhood).unwrap(),
+                        rows.input(&neighbourhood.nodes).unwrap(),
                     );
                     let some = network
                         .forward(&propagation, &input, &Pass::evaluation(&weights))
@@ -397,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_without_features_are_told_apart_by_the_identity() {
+    fn nodes_without_features_are_identified_by_the_identity() {
         let karate = gnarl_data::embedded::karate();
         let bare = Graph::from_edges(34, karate.edges()).unwrap().0;
         let rows = RowOperator::new(

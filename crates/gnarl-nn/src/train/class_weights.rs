@@ -4,13 +4,16 @@
 //! selection weights validation nodes or graphs in the same way: otherwise an epoch that only
 //! predicts the largest class would be selected.
 
-use gnarl_graph::names::{Kind, Value};
+use gnarl_graph::settings::{Kind, Value};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use gnarl_graph::{Error, Result};
 use serde::{Deserialize, Serialize};
+
+/// Subject of the errors of this module.
+const OP: &str = "class-weights";
 
 /// Maximal number of weights in a list.
 const MOST: usize = 40;
@@ -41,18 +44,22 @@ impl PerClass {
     /// Fails if a weight is negative or NaN, if none is above 0, and if there are more than 40.
     pub fn new(weights: &[f32]) -> Result<Self> {
         if weights.len() > MOST {
-            return Err(refused(format!(
-                "{} weights, {MOST} at most; balanced has no end",
-                weights.len()
-            )));
+            return Err(Error::argument(
+                OP,
+                format!(
+                    "{} weights, {MOST} at most; balanced has no limit",
+                    weights.len()
+                ),
+            ));
         }
         if let Some(wrong) = weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
-            return Err(refused(format!(
-                "a weight of {wrong}; it must be 0 or more"
-            )));
+            return Err(Error::argument(
+                OP,
+                format!("a weight of {wrong}; it must be 0 or more"),
+            ));
         }
         if !weights.iter().any(|w| *w > 0.0) {
-            return Err(refused("no weight is above 0".into()));
+            return Err(Error::argument(OP, "no weight is above 0"));
         }
         let mut all = [0.0; MOST];
         all[..weights.len()].copy_from_slice(weights);
@@ -102,17 +109,19 @@ impl ClassWeights {
                 let weights = each.weights();
                 if weights.len() != num_classes {
                     let given = weights.len();
-                    return Err(refused(format!(
-                        "{given} weights for {num_classes} classes; give one for each"
-                    )));
+                    return Err(Error::argument(
+                        OP,
+                        format!("{given} weights for {num_classes} classes; give one for each"),
+                    ));
                 }
                 if !weights
                     .iter()
                     .zip(&counts)
                     .any(|(weight, count)| *weight > 0.0 && *count > 0)
                 {
-                    return Err(refused(
-                        "every class that training items have has a weight of 0".into(),
+                    return Err(Error::argument(
+                        OP,
+                        "every class in the training data has a weight of 0",
                     ));
                 }
                 weights.to_vec()
@@ -120,10 +129,6 @@ impl ClassWeights {
         };
         Ok(Some(Arc::new(weights)))
     }
-}
-
-fn refused(why: String) -> Error {
-    Error::setting("class-weights", why)
 }
 
 impl fmt::Display for ClassWeights {
@@ -151,9 +156,12 @@ impl FromStr for ClassWeights {
         }
         let weight = |field: &str| {
             let wrong = || {
-                refused(format!(
-                    "'{text}' is neither balanced nor none nor a weight for each class, as in 1,5,2.5"
-                ))
+                Error::argument(
+                    OP,
+                    format!(
+                        "'{text}' is neither balanced nor none nor a weight for each class, as in 1,5,2.5"
+                    ),
+                )
             };
             field.trim().parse::<f32>().map_err(|_| wrong())
         };
@@ -205,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn class_weights_round_trip() {
         for text in ["none", "balanced", "1,5,2.5", "0.1", "0,1e-9"] {
             let weights: ClassWeights = text.parse().unwrap();
             assert_eq!(
@@ -221,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_class_weights_are_refused() {
         let fail = |text: &str| of(text, &[0, 0, 1], 3).unwrap_err().to_string();
         assert_eq!(
             fail("1,2"),
@@ -229,7 +237,7 @@ mod tests {
         );
         assert_eq!(
             fail("0,0,4"),
-            "class-weights: every class that training items have has a weight of 0"
+            "class-weights: every class in the training data has a weight of 0"
         );
         assert_eq!(
             fail("1,-2,1"),
@@ -242,6 +250,8 @@ mod tests {
         assert_eq!(fail("0,0,0"), "class-weights: no weight is above 0");
         assert!(fail("balancd").contains("'balancd' is neither balanced nor none"));
         assert!(fail("").contains("as in 1,5,2.5"));
-        assert!(fail(&["1"; 41].join(",")).contains("41 weights, 40 at most; balanced has no end"));
+        assert!(
+            fail(&["1"; 41].join(",")).contains("41 weights, 40 at most; balanced has no limit")
+        );
     }
 }

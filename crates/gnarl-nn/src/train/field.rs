@@ -120,12 +120,12 @@ impl Dependencies {
                 restricted.learnable = Some(operator.restricted(order, sizes)?)
             }
             _ => {
-                let round = |i: usize| {
+                let operator = |i: usize| {
                     propagation
                         .operator
                         .restricted(order, sizes[hops - i - 1], sizes[hops - i])
                 };
-                restricted.rounds = (0..hops).map(round).collect::<Result<_>>()?;
+                restricted.layer_operators = (0..hops).map(operator).collect::<Result<_>>()?;
             }
         }
         Ok(restricted)
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_whose_neighbourhood_is_everyone_is_given_the_whole_graph() {
+    fn targets_that_depend_on_every_node_use_the_whole_graph() {
         let star = gnarl_graph::generate::star(30).unwrap();
         let labels = Labels::new(vec![Some(0); 30], 1).unwrap();
         let star = star.with_labels(labels).unwrap();
@@ -281,7 +281,7 @@ mod tests {
         let targets = Targets::new(&(0..30).collect::<Vec<_>>(), star.labels().unwrap());
         let field =
             ReceptiveField::new(&prepared.propagation, &prepared.input, &targets, Some(2)).unwrap();
-        assert!(field.propagation.rounds.is_empty());
+        assert!(field.propagation.layer_operators.is_empty());
         assert_eq!(field.targets.items, targets.items);
     }
 }

@@ -19,11 +19,12 @@ use std::time::{Duration, Instant};
 use gnarl_graph::files::write_atomically;
 use serde::{Deserialize, Serialize};
 
-use super::{BestWeights, Epoch, TrainConfig, Validation};
+use super::fit_loop::BestWeights;
+use super::{Epoch, TrainConfig, Validation};
 use crate::networks::init::Init;
 use crate::networks::{Group, Param, Params};
 use gnarl_graph::{Error, Result};
-use gnarl_tensor::{Adam, AdamSettings, Device, Tensor, load_safetensors};
+use gnarl_tensor::{Adam, Device, Tensor, load_safetensors};
 
 /// Name of the file that describes the run of a journal.
 const WHAT: &str = "journal.json";
@@ -34,7 +35,7 @@ pub struct Journal {
     folder: PathBuf,
     every: Duration,
     /// Number of times that each key was requested.
-    asked: Mutex<HashMap<u64, usize>>,
+    requested: Mutex<HashMap<u64, usize>>,
 }
 
 /// Description of a journal's run.
@@ -47,29 +48,29 @@ struct What {
 }
 
 impl Journal {
-    /// Opens a folder, which is created if it does not exist. `asked` is the full request of the
+    /// Opens a folder, which is created if it does not exist. `request` is the full request of the
     /// run. With `resume`, a folder with a journal of the same run is continued. Without `resume` a
     /// folder with a journal is refused; with `resume` a folder without one is refused.
     pub fn open(
         folder: &Path,
         every: Duration,
-        asked: serde_json::Value,
+        request: serde_json::Value,
         resume: bool,
     ) -> Result<Self> {
         let at = folder.join(WHAT);
         let refuse = |what: String| Err(Error::data(&at, "checkpoints", what));
         let now = What {
             version: env!("CARGO_PKG_VERSION").into(),
-            asked,
+            asked: request,
         };
         match (std::fs::read(&at), resume) {
             (Ok(_), false) => {
                 return refuse(
-                    "there are some already; go on with --resume, or name another folder".into(),
+                    "there are some already; continue with --resume, or name another folder".into(),
                 );
             }
             (Err(e), true) if e.kind() == std::io::ErrorKind::NotFound => {
-                return refuse("there are none to go on from; leave out --resume".into());
+                return refuse("there are none to continue from; leave out --resume".into());
             }
             (Err(e), false) if e.kind() == std::io::ErrorKind::NotFound => {
                 std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
@@ -87,7 +88,7 @@ impl Journal {
                 };
                 if let Some(what) = difference(&was, &now) {
                     return refuse(format!(
-                        "they are of another run, whose {what}; give the same options, or another folder"
+                        "they belong to another run, whose {what}; give the same options, or another folder"
                     ));
                 }
             }
@@ -95,17 +96,17 @@ impl Journal {
         Ok(Self {
             folder: folder.to_path_buf(),
             every,
-            asked: Mutex::default(),
+            requested: Mutex::default(),
         })
     }
 
-    /// Returns the entry of a training with these initial weights.
-    pub(super) fn entry(
+    /// Returns the checkpoint of a training with these initial weights.
+    pub(super) fn checkpoint(
         &self,
         params: &Params,
         config: &TrainConfig,
         seed: u64,
-    ) -> Result<Entry<'_>> {
+    ) -> Result<Checkpoint<'_>> {
         let mut key = crc32fast::Hasher::new();
         key.update(&serde_json::to_vec(config).expect("plain data"));
         key.update(&seed.to_le_bytes());
@@ -118,14 +119,14 @@ impl Journal {
                 .for_each(|x| key.update(&x.to_le_bytes()));
         }
         let key = gnarl_graph::random::mix(seed) ^ u64::from(key.finalize());
-        let mut asked = self
-            .asked
+        let mut requested = self
+            .requested
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let count = asked.entry(key).or_default();
+        let count = requested.entry(key).or_default();
         *count += 1;
         let file = self.folder.join(format!("{key:016x}-{count}.safetensors"));
-        Ok(Entry {
+        Ok(Checkpoint {
             journal: self,
             file,
             written: Mutex::new(Instant::now()),
@@ -152,8 +153,8 @@ fn difference(was: &What, now: &What) -> Option<String> {
     Some(name.map_or_else(|| "options differ".into(), |name| format!("{name} differs")))
 }
 
-/// Journal entry of one training.
-pub(super) struct Entry<'a> {
+/// Checkpoint file of one training.
+pub(super) struct Checkpoint<'a> {
     journal: &'a Journal,
     file: PathBuf,
     written: Mutex<Instant>,
@@ -211,7 +212,7 @@ fn of_bits(stored: Option<(u32, f64)>) -> Option<Validation> {
     })
 }
 
-impl Entry<'_> {
+impl Checkpoint<'_> {
     /// Returns true if the last state was written so long ago that another is due.
     pub fn is_due(&self) -> bool {
         self.written
@@ -375,22 +376,18 @@ pub fn fuzz_entry(data: &[u8]) -> Result<()> {
         rng,
     )?;
     params.add("bias".into(), &[3], Init::Constant(0.0), Group::Bias, rng)?;
-    let mut adam = Adam::new(AdamSettings::default());
-    params
-        .list()
-        .iter()
-        .for_each(|p| adam.add(&p.var, 0.01, 0.0));
+    let mut adam = TrainConfig::default().optimiser(params.list());
     let journal = Journal {
         folder: PathBuf::new(),
         every: Duration::ZERO,
-        asked: Mutex::default(),
+        requested: Mutex::default(),
     };
-    let entry = Entry {
+    let checkpoint = Checkpoint {
         journal: &journal,
         file: PathBuf::from("fuzz"),
         written: Mutex::new(Instant::now()),
     };
-    entry.restore(data, params.list(), &mut adam).map(drop)
+    checkpoint.restore(data, params.list(), &mut adam).map(drop)
 }
 
 #[cfg(test)]
@@ -420,7 +417,11 @@ mod tests {
 
     /// Trains on the whole graph or on sampled neighbourhoods, with dropout, a schedule and early
     /// stopping.
-    fn trained(graph: &Graph, sampled: bool, watch: &Callbacks<'_>) -> (Trained, Vec<Vec<f32>>) {
+    fn trained(
+        graph: &Graph,
+        sampled: bool,
+        callbacks: &Callbacks<'_>,
+    ) -> (Trained, Vec<Vec<f32>>) {
         let prepared = Prepared::new(graph, Backbone::GIN, OperatorChoice::Usual).unwrap();
         let config = NetworkConfig {
             hidden: 8,
@@ -458,11 +459,11 @@ mod tests {
                 split,
                 sampling,
             };
-            train_sampled(&network, &problem, &training, 5, watch).unwrap()
+            train_sampled(&network, &problem, &training, 5, callbacks).unwrap()
         } else {
             let problem =
                 Problem::new(&prepared.propagation, &prepared.input, labels(graph), split);
-            train(&network, &problem, &training, 5, watch).unwrap()
+            train(&network, &problem, &training, 5, callbacks).unwrap()
         };
         let values = network
             .params()
@@ -485,14 +486,14 @@ mod tests {
                 let (stop, journal) = (AtomicBool::new(false), open(dir.path(), false));
                 let stop_there =
                     |epoch: usize, _: &Epoch| stop.store(epoch >= cut, Ordering::Relaxed);
-                let watch = Callbacks::new(&stop_there, &stop).with_journal(Some(&journal));
-                assert_eq!(trained(&graph, sampled, &watch).0.curve.len(), cut);
-                let told = Mutex::new(0);
-                let tell = |_: usize, _: &Epoch| *told.lock().unwrap() += 1;
+                let callbacks = Callbacks::new(&stop_there, &stop).with_journal(Some(&journal));
+                assert_eq!(trained(&graph, sampled, &callbacks).0.curve.len(), cut);
+                let reported = Mutex::new(0);
+                let report = |_: usize, _: &Epoch| *reported.lock().unwrap() += 1;
                 let journal = open(dir.path(), true);
                 let never = AtomicBool::new(false);
-                let watch = Callbacks::new(&tell, &never).with_journal(Some(&journal));
-                let (again, weights_again) = trained(&graph, sampled, &watch);
+                let callbacks = Callbacks::new(&report, &never).with_journal(Some(&journal));
+                let (again, weights_again) = trained(&graph, sampled, &callbacks);
                 assert_eq!(
                     (&again.curve, again.kept_epoch),
                     (&whole.curve, whole.kept_epoch),
@@ -500,7 +501,7 @@ mod tests {
                 );
                 assert_eq!(weights_again, weights, "cut after {cut}");
                 assert_eq!(
-                    *told.lock().unwrap(),
+                    *reported.lock().unwrap(),
                     whole.curve.len(),
                     "epochs of before are told of too"
                 );
@@ -522,17 +523,17 @@ mod tests {
 
     /// Two identical trainings have a file each; another seed has another file.
     #[test]
-    fn trainings_are_told_apart() {
+    fn each_training_has_its_own_checkpoint() {
         let graph = karate();
         let dir = tempfile::tempdir().unwrap();
         let journal = open(dir.path(), false);
-        let watch = Callbacks::quiet().with_journal(Some(&journal));
+        let callbacks = Callbacks::quiet().with_journal(Some(&journal));
         let (first, second) = (
-            trained(&graph, false, &watch),
-            trained(&graph, false, &watch),
+            trained(&graph, false, &callbacks),
+            trained(&graph, false, &callbacks),
         );
         assert_eq!(first.1, second.1);
-        trained(&graph, true, &watch);
+        trained(&graph, true, &callbacks);
         let names = std::fs::read_dir(dir.path())
             .unwrap()
             .map(|f| f.unwrap().file_name().into_string().unwrap());
@@ -551,10 +552,10 @@ mod tests {
             Journal::open(dir.path(), Duration::ZERO, asked(seed), resume).map(|_| ())
         };
         let fault = |seed, resume| open(seed, resume).unwrap_err().to_string();
-        assert!(fault(1, true).contains("there are none to go on from"));
+        assert!(fault(1, true).contains("there are none to continue from"));
         open(1, false).unwrap();
         open(1, true).unwrap();
-        assert!(fault(1, false).contains("there are some already; go on with --resume"));
+        assert!(fault(1, false).contains("there are some already; continue with --resume"));
         assert!(fault(2, true).contains("whose seed differs"));
         let graph = karate();
         let journal = Journal::open(dir.path(), Duration::ZERO, asked(1), true).unwrap();
@@ -580,12 +581,15 @@ mod tests {
             let prepared = Prepared::new(&graph, Backbone::GCN, OperatorChoice::Usual).unwrap();
             let network =
                 Network::new(&NetworkConfig::new(Backbone::GCN), &prepared.shape(4), 3).unwrap();
-            let mut entry = journal
-                .entry(network.params(), &TrainConfig::default(), 5)
+            let mut checkpoint = journal
+                .checkpoint(network.params(), &TrainConfig::default(), 5)
                 .unwrap();
-            entry.file = file.clone();
-            let e = entry
-                .read(network.params().list(), &mut Adam::new(Default::default()))
+            checkpoint.file = file.clone();
+            let e = checkpoint
+                .read(
+                    network.params().list(),
+                    &mut TrainConfig::default().optimiser(&[]),
+                )
                 .unwrap_err()
                 .to_string();
             assert!(

@@ -58,16 +58,16 @@ impl Mixing {
     pub(super) fn loss(&self, scores: &[Tensor], targets: &Targets) -> Result<Tensor> {
         let items = Tensor::from_slice(&targets.items, targets.items.len(), &Device::Cpu)?;
         let mixed_in = self.mixed_in(&targets.classes);
-        let of_answer = |scores: &Tensor| {
+        let of_output = |scores: &Tensor| {
             mixed_cross_entropy(
                 &self.mix(&scores.index_select(&items, 0)?)?,
                 &targets.classes,
                 &mixed_in,
             )
         };
-        let mut losses = scores.iter().map(of_answer);
+        let mut losses = scores.iter().map(of_output);
         let Some(first) = losses.next() else {
-            gnarl_tensor::bail!("a model that answers nowhere")
+            gnarl_tensor::bail!("a model without outputs")
         };
         losses.try_fold(first?, |sum, loss| sum + loss?)
     }
@@ -154,7 +154,7 @@ mod tests {
                 .map(|p| p.var.as_tensor().clone())
                 .unwrap()
         };
-        let operator = prepared.propagation.round(0);
+        let operator = prepared.propagation.layer(0);
         let first = Input::matmul(&prepared.input, &value("layers.0.weight"), None).unwrap();
         let hidden = operator
             .apply(&first)

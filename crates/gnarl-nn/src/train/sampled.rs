@@ -15,6 +15,7 @@ use gnarl_graph::sample::{Fanout, Sampler};
 use gnarl_graph::{Labels, Split};
 use rand::seq::SliceRandom;
 
+use super::targets::labelled_targets;
 use super::{
     Callbacks, Model, Targets, TrainConfig, Trained, TrainingTask, Validation, fit_loop, gradients,
 };
@@ -48,7 +49,7 @@ pub struct SampledProblem<'a> {
 }
 
 /// Number of batches prepared in advance.
-const AHEAD: usize = 2;
+const PREFETCHED: usize = 2;
 
 /// Trains `model` on sampled neighbourhoods of the training nodes. `seed` fixes every random
 /// sample.
@@ -57,33 +58,19 @@ pub fn train_sampled(
     problem: &SampledProblem<'_>,
     config: &TrainConfig,
     seed: u64,
-    watch: &Callbacks<'_>,
+    callbacks: &Callbacks<'_>,
 ) -> Result<Trained> {
-    let (train_on, validate_on) = (
-        training_targets(problem)?,
-        Targets::new(problem.split.val(), problem.labels),
-    );
+    let [train_on, validate_on] = labelled_targets(problem.split, problem.labels)?;
     let weights = config
         .class_weights
         .of(&train_on.classes, problem.labels.num_classes())?;
     let [train_on, validate_on] = [train_on, validate_on].map(|targets| targets.weighing(&weights));
-    let draw = Draw {
-        rows: problem.rows.clone(),
-        sampling: problem.sampling,
-        seed,
-    };
-    let first = draw.first(&train_on)?;
+    let batches = BatchSampler::new(problem, seed);
+    let first = batches.first(&train_on)?;
     model.start(&first.propagation, &first.input)?;
     drop(first);
-    let mut task = SampledCourse {
-        model,
-        draw,
-        train_on,
-        validate_on,
-        coming: None,
-        steps: 0,
-    };
-    fit_loop(&mut task, config, seed, watch)
+    let mut task = SampledTask::new(model, batches, train_on, validate_on);
+    fit_loop(&mut task, config, seed, callbacks)
 }
 
 /// Computes the unweighted accuracy on the sampled neighbourhoods of the validation nodes; `None`
@@ -95,19 +82,8 @@ pub fn sampled_accuracy(
 ) -> Result<Option<f64>> {
     let [train_on, validate_on] =
         [problem.split.train(), problem.split.val()].map(|of| Targets::new(of, problem.labels));
-    let draw = Draw {
-        rows: problem.rows.clone(),
-        sampling: problem.sampling,
-        seed,
-    };
-    let task = SampledCourse {
-        model,
-        draw,
-        train_on,
-        validate_on,
-        coming: None,
-        steps: 0,
-    };
+    let batches = BatchSampler::new(problem, seed);
+    let task = SampledTask::new(model, batches, train_on, validate_on);
     Ok(if task.has_validation() {
         Some(task.validate()?.accuracy)
     } else {
@@ -118,27 +94,23 @@ pub fn sampled_accuracy(
 /// Batches of a training whose optimisation steps are made by the caller.
 #[derive(Debug)]
 pub struct Batches {
-    draw: Draw,
+    batches: BatchSampler,
     train_on: Targets,
 }
 
 impl Batches {
     /// Fails if a split has no labelled training nodes.
     pub fn new(problem: &SampledProblem<'_>, seed: u64) -> Result<Self> {
-        let train_on = training_targets(problem)?;
+        let [train_on, _] = labelled_targets(problem.split, problem.labels)?;
         Ok(Self {
-            draw: Draw {
-                rows: problem.rows.clone(),
-                sampling: problem.sampling,
-                seed,
-            },
+            batches: BatchSampler::new(problem, seed),
             train_on,
         })
     }
 
     /// Initialises the data-dependent values of a model.
     pub fn start(&self, model: &impl Model) -> Result<()> {
-        let first = self.draw.first(&self.train_on)?;
+        let first = self.batches.first(&self.train_on)?;
         Ok(model.start(&first.propagation, &first.input)?)
     }
 
@@ -147,7 +119,7 @@ impl Batches {
         self.train_on
             .items
             .len()
-            .div_ceil(self.draw.sampling.batch_nodes)
+            .div_ceil(self.batches.sampling.batch_nodes)
     }
 
     /// Computes the loss and the gradients of one worker's share of a step, and the number of its
@@ -160,8 +132,8 @@ impl Batches {
         (epoch, step): (usize, usize),
         (worker, workers): (usize, usize),
     ) -> Result<Option<(f32, GradStore, usize)>> {
-        let order = self.draw.order(self.train_on.items.len(), epoch);
-        let Some(chosen) = order.chunks(self.draw.sampling.batch_nodes).nth(step) else {
+        let order = self.batches.order(self.train_on.items.len(), epoch);
+        let Some(chosen) = order.chunks(self.batches.sampling.batch_nodes).nth(step) else {
             return Ok(None);
         };
         let own: Vec<u32> = chosen
@@ -173,40 +145,27 @@ impl Batches {
         if own.is_empty() {
             return Ok(None);
         }
-        let mut sampler = self.draw.sampler(true);
-        let batch = self.draw.batch(
+        let mut sampler = self.batches.sampler(true);
+        let batch = self.batches.batch(
             &mut sampler,
             &self.train_on,
             &own,
-            self.draw.key(epoch, step),
-            self.draw.edges_key(epoch),
+            self.batches.key(epoch, step),
+            self.batches.edges_key(epoch),
         )?;
         let pass = Pass::training(weights, key);
         let scores = model.scores(&batch.propagation, &batch.input, &pass)?;
         let loss = model.loss(&scores, &batch.targets)?;
         drop(scores);
         let (loss, grads) = gradients(loss, &pass)?;
-        self.draw.rows.limit_memory();
+        self.batches.rows.limit_memory();
         Ok(Some((loss, grads, own.len())))
     }
 }
 
-/// Returns the labelled training nodes; a split without any is refused.
-fn training_targets(problem: &SampledProblem<'_>) -> Result<Targets> {
-    let targets = Targets::new(problem.split.train(), problem.labels);
-    if targets.items.is_empty() {
-        let what = format!(
-            "split {} has no labelled training items",
-            problem.split.name()
-        );
-        return Err(Error::argument("training", what));
-    }
-    Ok(targets)
-}
-
 /// Batch sampler: constant during training.
 #[derive(Debug, Clone)]
-struct Draw {
+struct BatchSampler {
     rows: Arc<RowOperator>,
     sampling: Sampling,
     seed: u64,
@@ -219,7 +178,15 @@ struct Batch {
     targets: Targets,
 }
 
-impl Draw {
+impl BatchSampler {
+    fn new(problem: &SampledProblem<'_>, seed: u64) -> Self {
+        Self {
+            rows: problem.rows.clone(),
+            sampling: problem.sampling,
+            seed,
+        }
+    }
+
     fn sampler(&self, trains: bool) -> Sampler {
         let dropped = if trains {
             self.sampling.dropped_edges
@@ -239,15 +206,15 @@ impl Draw {
         edges_key: u64,
     ) -> Result<Batch> {
         let nodes: Vec<u32> = chosen.iter().map(|&i| of.items[i as usize]).collect();
-        let around = sampler.sample(&nodes, key, edges_key);
+        let neighbourhood = sampler.sample(&nodes, key, edges_key);
         let targets = Targets {
             items: Arc::new((0..nodes.len() as u32).collect()),
             classes: Arc::new(chosen.iter().map(|&i| of.classes[i as usize]).collect()),
             weights: of.weights.clone(),
         };
         Ok(Batch {
-            propagation: self.rows.propagation(&around)?,
-            input: self.rows.input(&around.nodes)?,
+            propagation: self.rows.propagation(&neighbourhood)?,
+            input: self.rows.input(&neighbourhood.nodes)?,
             targets,
         })
     }
@@ -277,27 +244,27 @@ impl Draw {
     }
 
     /// Samples the batches of an epoch from a step on, a few in advance.
-    fn ahead(&self, train_on: &Targets, epoch: usize, from: usize) -> Receiver<Result<Batch>> {
-        let (send, receive) = sync_channel(AHEAD);
-        let (draw, train_on) = (self.clone(), train_on.clone());
+    fn prefetch(&self, train_on: &Targets, epoch: usize, from: usize) -> Receiver<Result<Batch>> {
+        let (send, receive) = sync_channel(PREFETCHED);
+        let (batches, train_on) = (self.clone(), train_on.clone());
         let threads = (rayon::current_num_threads() / 2).max(1);
         std::thread::spawn(move || {
             // Separate threads: those of the caller are busy with the step before.
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
             let make = || {
-                let mut sampler = draw.sampler(true);
-                let order = draw.order(train_on.items.len(), epoch);
-                let edges_key = draw.edges_key(epoch);
+                let mut sampler = batches.sampler(true);
+                let order = batches.order(train_on.items.len(), epoch);
+                let edges_key = batches.edges_key(epoch);
                 for (step, chosen) in order
-                    .chunks(draw.sampling.batch_nodes)
+                    .chunks(batches.sampling.batch_nodes)
                     .enumerate()
                     .skip(from)
                 {
-                    let batch = draw.batch(
+                    let batch = batches.batch(
                         &mut sampler,
                         &train_on,
                         chosen,
-                        draw.key(epoch, step),
+                        batches.key(epoch, step),
                         edges_key,
                     );
                     // The receiver is gone if training was stopped.
@@ -315,16 +282,30 @@ impl Draw {
     }
 }
 
-struct SampledCourse<'a, M> {
+/// Training task on sampled neighbourhoods: some training nodes in every step.
+struct SampledTask<'a, M> {
     model: &'a M,
-    draw: Draw,
+    batches: BatchSampler,
     train_on: Targets,
     validate_on: Targets,
-    coming: Option<Mutex<Receiver<Result<Batch>>>>,
+    prefetched: Option<Mutex<Receiver<Result<Batch>>>>,
     steps: usize,
 }
 
-impl<M: Model> TrainingTask for SampledCourse<'_, M> {
+impl<'a, M> SampledTask<'a, M> {
+    fn new(model: &'a M, batches: BatchSampler, train_on: Targets, validate_on: Targets) -> Self {
+        Self {
+            model,
+            batches,
+            train_on,
+            validate_on,
+            prefetched: None,
+            steps: 0,
+        }
+    }
+}
+
+impl<M: Model> TrainingTask for SampledTask<'_, M> {
     fn params(&self) -> &Params {
         self.model.params()
     }
@@ -338,24 +319,28 @@ impl<M: Model> TrainingTask for SampledCourse<'_, M> {
             .train_on
             .items
             .len()
-            .div_ceil(self.draw.sampling.batch_nodes);
-        self.coming = Some(Mutex::new(self.draw.ahead(&self.train_on, epoch, from)));
+            .div_ceil(self.batches.sampling.batch_nodes);
+        self.prefetched = Some(Mutex::new(self.batches.prefetch(
+            &self.train_on,
+            epoch,
+            from,
+        )));
         Ok(self.steps)
     }
 
     fn descend(&self, _step: usize, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
-        let lost = || Error::argument("sampling", "the thread that draws batches ended");
-        let coming = self
-            .coming
+        let lost = || Error::argument("sampling", "the thread that samples batches ended");
+        let prefetched = self
+            .prefetched
             .as_ref()
-            .and_then(|coming| coming.lock().ok())
+            .and_then(|prefetched| prefetched.lock().ok())
             .ok_or_else(lost)?;
-        let batch = coming.recv().map_err(|_| lost())??;
+        let batch = prefetched.recv().map_err(|_| lost())??;
         let scores = self.model.scores(&batch.propagation, &batch.input, pass)?;
         let loss = self.model.loss(&scores, &batch.targets)?;
         drop(scores);
         let found = gradients(loss, pass);
-        self.draw.rows.limit_memory();
+        self.batches.rows.limit_memory();
         found
     }
 
@@ -365,14 +350,14 @@ impl<M: Model> TrainingTask for SampledCourse<'_, M> {
 
     fn validate(&self) -> Result<Validation> {
         let weights = self.params().weights()?.detached();
-        let mut sampler = self.draw.sampler(false);
-        let (mut loss, mut right, mut answers) = (0.0, 0.0, 1);
+        let mut sampler = self.batches.sampler(false);
+        let (mut loss, mut correct, mut num_outputs) = (0.0, 0.0, 1);
         let count = self.validate_on.items.len();
         let all: Vec<u32> = (0..count as u32).collect();
-        for (step, chosen) in all.chunks(self.draw.sampling.batch_nodes).enumerate() {
-            let key = mix(self.draw.seed ^ mix(0x7a1 ^ (step as u64) << 32));
+        for (step, chosen) in all.chunks(self.batches.sampling.batch_nodes).enumerate() {
+            let key = mix(self.batches.seed ^ mix(0x7a1 ^ (step as u64) << 32));
             let batch = self
-                .draw
+                .batches
                 .batch(&mut sampler, &self.validate_on, chosen, key, 0)?;
             let scores = self.model.scores(
                 &batch.propagation,
@@ -385,11 +370,11 @@ impl<M: Model> TrainingTask for SampledCourse<'_, M> {
                     .loss(&scores, &batch.targets)?
                     .to_scalar::<f32>()?,
             ) * weight;
-            answers = scores.len().max(1);
+            num_outputs = scores.len().max(1);
             for scores in &scores {
-                right += batch.targets.accuracy(scores)? * weight;
+                correct += batch.targets.accuracy(scores)? * weight;
             }
-            self.draw.rows.limit_memory();
+            self.batches.rows.limit_memory();
         }
         // If every class weight is zero, every sum is 0.
         let total = Some(self.validate_on.total_weight())
@@ -397,7 +382,7 @@ impl<M: Model> TrainingTask for SampledCourse<'_, M> {
             .unwrap_or(1.0);
         Ok(Validation {
             loss: (loss / total) as f32,
-            accuracy: right / total / answers as f64,
+            accuracy: correct / total / num_outputs as f64,
         })
     }
 }

@@ -12,7 +12,7 @@
 mod orthonormal;
 mod parseval;
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use gnarl_tensor::{Result, Tensor};
@@ -34,7 +34,7 @@ gnarl_graph::choices! {
 /// Constraint on weight matrices.
 pub trait Constraint {
     /// Computes the weight that a forward pass uses.
-    fn seen(&self, weight: &Tensor) -> Result<Tensor> {
+    fn parametrize(&self, weight: &Tensor) -> Result<Tensor> {
         Ok(weight.clone())
     }
 
@@ -74,8 +74,8 @@ impl WeightsChoice {
 
     /// The weight that a forward pass uses.
     #[doc(hidden)]
-    pub fn seen(&self, weight: &Tensor) -> Result<Tensor> {
-        self.method().seen(weight)
+    pub fn parametrize(&self, weight: &Tensor) -> Result<Tensor> {
+        self.method().parametrize(weight)
     }
 
     /// The value of a weight after an update; `None` if it stays as it is.
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_list_is_sound() {
-        gnarl_graph::names::assert_listed(
+        gnarl_graph::settings::assert_listed(
             WeightsChoice::LIST,
             WeightsChoice::all().map(|choice| choice.stored()),
         );

@@ -16,7 +16,7 @@
 
 use std::sync::OnceLock;
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Constraint;
@@ -57,7 +57,7 @@ pub struct Orthonormal {
 }
 
 impl Constraint for Orthonormal {
-    fn seen(&self, weight: &Tensor) -> Result<Tensor> {
+    fn parametrize(&self, weight: &Tensor) -> Result<Tensor> {
         orthonormal(weight, *self)
     }
 

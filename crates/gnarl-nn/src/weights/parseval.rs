@@ -3,7 +3,7 @@
 //! gradient step on `|WᵀW - I|²`. The rows of a wide matrix and the columns of a tall one become
 //! orthonormal.
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Constraint;

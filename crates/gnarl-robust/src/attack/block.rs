@@ -8,18 +8,18 @@
 use std::collections::HashSet;
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::Choice;
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Choice;
 use rand::RngExt;
 use rand::seq::index::sample;
 
 use super::loss::Objective;
 use super::method::{AttackInput, refused, without_gradients};
 use crate::classifier::{AttackPath, Classifier, Relaxed, WhiteBox};
-use crate::perturb::{Pair, draw_pairs, flipped};
+use crate::perturb::{Pair, flipped, sample_pairs};
 use gnarl_graph::Result;
-use gnarl_nn::networks::{Input, UsualOperator};
+use gnarl_nn::networks::{DefaultOperator, Input};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_tensor::{DType, Device, Pairs, Tensor, Var};
 
@@ -58,7 +58,7 @@ pub(super) struct Search<'a> {
     pub flips: Vec<f32>,
     /// True if pairs may stay outside the operator: the network uses the operator in products
     /// alone.
-    is_seen_beside: bool,
+    allows_absent: bool,
 }
 
 /// The gradient of a function of the scores.
@@ -94,10 +94,10 @@ impl<'a> Search<'a> {
         let (graph, network) = (input.graph, through.network);
         let kind = match (
             network.operator(),
-            network.network().config().backbone.usual_operator(),
+            network.network().config().backbone.default_operator(),
         ) {
             (OperatorChoice::Classical(kind), _)
-            | (OperatorChoice::Usual, UsualOperator::Classical(kind)) => kind,
+            | (OperatorChoice::Usual, DefaultOperator::Classical(kind)) => kind,
             // A learned operator needs the pairs of the relaxation alone.
             (OperatorChoice::Cgso(_), _) if through.defense.is_some() => {
                 ClassicalOperator::NormalisedAdjacency
@@ -116,7 +116,7 @@ impl<'a> Search<'a> {
             ends,
             pairs: graph.edges().collect(),
             flips: vec![0.0; graph.num_edges()],
-            is_seen_beside: false,
+            allows_absent: false,
         };
         search.exchange(rng)?;
         match model.followed() {
@@ -168,17 +168,18 @@ impl<'a> Search<'a> {
             flips,
         } = self.state();
         let room = self.block.saturating_sub(candidates.len());
-        let drawn = match self.ends.is_empty() {
-            true => draw_apart(self.graph, room, &candidates, rng),
-            false => draw_at(self.graph, &self.ends, room, &candidates, rng),
+        let sampled = if self.ends.is_empty() {
+            sample_pairs_anywhere(self.graph, room, &candidates, rng)
+        } else {
+            sample_pairs_at(self.graph, &self.ends, room, &candidates, rng)
         };
-        candidates.extend(match self.model.would_stay(self.graph, &drawn)? {
-            Some(stays) => drawn
+        candidates.extend(match self.model.keeps_edges(self.graph, &sampled)? {
+            Some(stays) => sampled
                 .into_iter()
                 .zip(stays)
                 .filter_map(|(pair, stays)| stays.then_some(pair))
                 .collect(),
-            None => drawn,
+            None => sampled,
         });
         self.restore(State { candidates, flips });
         self.flips.resize(self.pairs.len(), 0.0);
@@ -216,18 +217,20 @@ impl<'a> Search<'a> {
                 .map(|i| if i % 5 == 0 { 0.3 } else { 0.0 })
                 .collect();
             let whole = self.slopes_of_all(pairs, &flips, &<[f32]>::to_vec)?;
-            let beside = self.slopes_beside(pairs, &flips, &<[f32]>::to_vec);
-            self.is_seen_beside = beside.is_ok_and(|beside| are_close(&beside, &whole, 0.0));
+            let with_absent = self.slopes_with_absent(pairs, &flips, &<[f32]>::to_vec);
+            self.allows_absent =
+                with_absent.is_ok_and(|with_absent| are_close(&with_absent, &whole, 0.0));
         }
         Ok(())
     }
 
     /// Returns the gradient of the objective by the variables.
     pub fn gradient(&self, objective: &Objective<'_>) -> Result<Vec<f32>> {
-        let by_scores = |scores: &[f32]| objective.standing_and_gradient(scores).1;
-        match self.is_seen_beside {
-            true => self.slopes_beside(&self.pairs, &self.flips, &by_scores),
-            false => self.slopes_of_all(&self.pairs, &self.flips, &by_scores),
+        let by_scores = |scores: &[f32]| objective.value_and_gradient(scores).1;
+        if self.allows_absent {
+            self.slopes_with_absent(&self.pairs, &self.flips, &by_scores)
+        } else {
+            self.slopes_of_all(&self.pairs, &self.flips, &by_scores)
         }
     }
 
@@ -246,7 +249,7 @@ impl<'a> Search<'a> {
 
     /// Returns the gradient with pairs at zero, which are nearly all, outside the operator: only
     /// their gradients are computed.
-    fn slopes_beside(
+    fn slopes_with_absent(
         &self,
         pairs: &[Pair],
         flips: &[f32],
@@ -270,7 +273,7 @@ impl<'a> Search<'a> {
             variable(&used)?,
             variable(&vec![0.0; pairs.len() - used.len()])?,
         );
-        let operator = relaxed.operator_beside(&relaxed.weights(&flips)?, &absent, &none)?;
+        let operator = relaxed.operator_with_absent(&relaxed.weights(&flips)?, &absent, &none)?;
         let scores = self
             .through
             .network
@@ -304,7 +307,7 @@ impl<'a> Search<'a> {
         rng: &mut Rng,
     ) -> Result<Vec<Pair>> {
         let order = self.largest(usize::MAX);
-        let mut best = (objective.standing(&self.scores_of(&[])?), Vec::new());
+        let mut best = (objective.value(&self.scores_of(&[])?), Vec::new());
         // If features depend on edges, the gradient does not include their change: uniform samples
         // are tried in addition.
         let blind = if self.through.network.reads_degrees() {
@@ -325,9 +328,9 @@ impl<'a> Search<'a> {
                     .collect(),
             };
             chosen.truncate(budget);
-            let standing = objective.standing(&self.scores_of(&chosen)?);
-            if standing.beats(&best.0) {
-                best = (standing, chosen);
+            let value = objective.value(&self.scores_of(&chosen)?);
+            if value.beats(&best.0) {
+                best = (value, chosen);
             }
         }
         Ok(best.1.into_iter().map(|i| self.pairs[i]).collect())
@@ -368,14 +371,14 @@ fn slopes<const N: usize>(
 }
 
 /// Samples up to `count` pairs without an edge, none of them in use, uniformly over all such sets.
-fn draw_apart(graph: &Graph, count: usize, used: &[Pair], rng: &mut Rng) -> Vec<Pair> {
+fn sample_pairs_anywhere(graph: &Graph, count: usize, used: &[Pair], rng: &mut Rng) -> Vec<Pair> {
     let n = graph.num_nodes() as u64;
     let free =
         (n * n.saturating_sub(1) / 2).saturating_sub((graph.num_edges() + used.len()) as u64);
     if (count as u64) > free / DENSE {
         let mut taken: HashSet<Pair> = used.iter().copied().collect();
         let apart = |u: u32, v: u32| !graph.has_edge(u, v);
-        return draw_pairs(graph.num_nodes(), count, apart, &mut taken, rng);
+        return sample_pairs(graph.num_nodes(), count, apart, &mut taken, rng);
     }
     // Few of these pairs are sampled twice: removing duplicates later is faster than remembering
     // each. A pair is one number, its ends one after the other.
@@ -385,8 +388,8 @@ fn draw_apart(graph: &Graph, count: usize, used: &[Pair], rng: &mut Rng) -> Vec<
     let mut used: Vec<u64> = used.iter().map(|&(u, v)| key(u, v)).collect();
     used.sort_unstable();
     // The first samples, and the few later ones that replace unusable ones.
-    let (mut drawn, mut late): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
-    while drawn.len() + late.len() < count {
+    let (mut sampled, mut late): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
+    while sampled.len() + late.len() < count {
         let one = |_| {
             let (u, v) = (
                 rng.random_range(0..n as u32),
@@ -395,23 +398,23 @@ fn draw_apart(graph: &Graph, count: usize, used: &[Pair], rng: &mut Rng) -> Vec<
             let v = if v >= u { v + 1 } else { v };
             key(u.min(v), u.max(v))
         };
-        let mut fresh: Vec<u64> = (0..count - drawn.len() - late.len()).map(one).collect();
+        let mut fresh: Vec<u64> = (0..count - sampled.len() - late.len()).map(one).collect();
         sort_by_digits(&mut fresh, 2 * bits);
         fresh.dedup();
         drop_all(&mut fresh, graph.edges().map(|(u, v)| key(u, v)));
         drop_all(&mut fresh, used.iter().copied());
-        if drawn.is_empty() {
-            drawn = fresh;
+        if sampled.is_empty() {
+            sampled = fresh;
             continue;
         }
-        fresh.retain(|key| drawn.binary_search(key).is_err() && late.binary_search(key).is_err());
+        fresh.retain(|key| sampled.binary_search(key).is_err() && late.binary_search(key).is_err());
         late.extend(fresh);
         late.sort_unstable();
     }
     // Two sorted runs: the sort merges them.
-    drawn.extend(late);
-    drawn.sort();
-    drawn.into_iter().map(ends).collect()
+    sampled.extend(late);
+    sampled.sort();
+    sampled.into_iter().map(ends).collect()
 }
 
 /// Removes numbers from others, both ascending and without duplicates. Step sizes double, so the
@@ -462,7 +465,13 @@ fn sort_by_digits(keys: &mut Vec<u64>, bits: u32) {
 
 /// Samples up to `count` pairs without an edge that have one of these ends, none of them in use:
 /// all such pairs if there are at most `count`.
-fn draw_at(graph: &Graph, ends: &[u32], count: usize, used: &[Pair], rng: &mut Rng) -> Vec<Pair> {
+fn sample_pairs_at(
+    graph: &Graph,
+    ends: &[u32],
+    count: usize,
+    used: &[Pair],
+    rng: &mut Rng,
+) -> Vec<Pair> {
     let n = graph.num_nodes();
     let used: HashSet<Pair> = used.iter().copied().collect();
     let of_place = |at: usize| {
@@ -471,16 +480,17 @@ fn draw_at(graph: &Graph, ends: &[u32], count: usize, used: &[Pair], rng: &mut R
         (u != v && !graph.has_edge(u, v) && !used.contains(&pair)).then_some(pair)
     };
     let places = ends.len() * n;
-    let mut drawn: Vec<Pair> = match places <= count {
-        true => (0..places).filter_map(of_place).collect(),
-        false => sample(rng, places, count)
+    let mut sampled: Vec<Pair> = if places <= count {
+        (0..places).filter_map(of_place).collect()
+    } else {
+        sample(rng, places, count)
             .into_iter()
             .filter_map(of_place)
-            .collect(),
+            .collect()
     };
-    drawn.sort_unstable();
-    drawn.dedup();
-    drawn
+    sampled.sort_unstable();
+    sampled.dedup();
+    sampled
 }
 
 /// Divisor of the number of free pairs: larger blocks are sampled pair by pair.
@@ -580,7 +590,7 @@ mod tests {
             let rng = &mut gnarl_graph::random::stream(6, "slopes", 0);
             let mut search = Search::new::<Prbcd>(&input, clean.data(), 500, rng).unwrap();
             search.flips.iter_mut().step_by(7).for_each(|p| *p = 0.4);
-            let by_scores = |scores: &[f32]| objective.standing_and_gradient(scores).1;
+            let by_scores = |scores: &[f32]| objective.value_and_gradient(scores).1;
             let whole = search
                 .slopes_of_all(&search.pairs, &search.flips, &by_scores)
                 .unwrap();
@@ -588,7 +598,7 @@ mod tests {
                 are_close(&search.gradient(&objective).unwrap(), &whole, 0.0),
                 "{backbone}"
             );
-            assert_eq!(search.is_seen_beside, seen, "{backbone}");
+            assert_eq!(search.allows_absent, seen, "{backbone}");
             assert!(
                 whole
                     .iter()
@@ -601,22 +611,22 @@ mod tests {
 
     /// If hardly any pair is free, all free pairs are returned, and the search ends.
     #[test]
-    fn a_crowded_graph_has_few_pairs_to_draw() {
+    fn a_crowded_graph_has_few_pairs_to_sample() {
         let n = 12u32;
         let edges = (0..n)
             .flat_map(|u| (u + 1..n).map(move |v| (u, v)))
             .filter(|&pair| pair.1 != 11 || pair.0 > 2);
         let graph = Graph::from_edges(n as usize, edges).unwrap().0;
         let rng = &mut gnarl_graph::random::stream(1, "test", 0);
-        let drawn = |used: &[Pair], rng: &mut Rng| {
-            let mut drawn = draw_apart(&graph, 10, used, rng);
-            drawn.sort_unstable();
-            drawn
+        let sampled = |used: &[Pair], rng: &mut Rng| {
+            let mut sampled = sample_pairs_anywhere(&graph, 10, used, rng);
+            sampled.sort_unstable();
+            sampled
         };
-        assert_eq!(drawn(&[], rng), [(0, 11), (1, 11), (2, 11)]);
-        assert_eq!(drawn(&[(1, 11)], rng), [(0, 11), (2, 11)]);
-        assert_eq!(drawn(&[(0, 11), (1, 11), (2, 11)], rng), []);
-        let at = |ends: &[u32], rng: &mut Rng| draw_at(&graph, ends, 100, &[(2, 11)], rng);
+        assert_eq!(sampled(&[], rng), [(0, 11), (1, 11), (2, 11)]);
+        assert_eq!(sampled(&[(1, 11)], rng), [(0, 11), (2, 11)]);
+        assert_eq!(sampled(&[(0, 11), (1, 11), (2, 11)], rng), []);
+        let at = |ends: &[u32], rng: &mut Rng| sample_pairs_at(&graph, ends, 100, &[(2, 11)], rng);
         assert_eq!(
             (at(&[11, 0], rng), at(&[5], rng)),
             (vec![(0, 11), (1, 11)], vec![])
@@ -634,9 +644,9 @@ mod tests {
             (300, 300, 400),
         ] {
             let mut some = |count: usize| {
-                let drawn: std::collections::BTreeSet<u64> =
+                let sampled: std::collections::BTreeSet<u64> =
                     (0..count).map(|_| rng.random_range(0..most)).collect();
-                drawn.into_iter().collect::<Vec<u64>>()
+                sampled.into_iter().collect::<Vec<u64>>()
             };
             let (mut keys, gone) = (some(count), some(gone));
             let expected: Vec<u64> = keys
@@ -664,7 +674,7 @@ mod tests {
     /// Uses the same random numbers as sampling pair by pair: no edge, nothing in use, no
     /// duplicates, in order, as many as requested.
     #[test]
-    fn pairs_that_are_drawn_are_apart() {
+    fn sampled_pairs_have_no_edge() {
         let graph = Graph::from_edges(
             60,
             (0..60u32).flat_map(|u| [(u, (u + 1) % 60), (u, (u + 7) % 60)]),
@@ -674,15 +684,15 @@ mod tests {
         let rng = &mut gnarl_graph::random::stream(4, "apart", 0);
         let used = [(0, 30), (5, 9), (2, 58)];
         for _ in 0..50 {
-            let drawn = draw_apart(&graph, 400, &used, rng);
-            assert!(drawn.is_sorted() && drawn.len() == 400);
-            assert!(drawn.windows(2).all(|w| w[0] != w[1]));
+            let sampled = sample_pairs_anywhere(&graph, 400, &used, rng);
+            assert!(sampled.is_sorted() && sampled.len() == 400);
+            assert!(sampled.windows(2).all(|w| w[0] != w[1]));
             assert!(
-                drawn
+                sampled
                     .iter()
                     .all(|pair| pair.0 < pair.1 && pair.1 < 60 && !graph.has_edge(pair.0, pair.1))
             );
-            assert!(drawn.iter().all(|pair| !used.contains(pair)));
+            assert!(sampled.iter().all(|pair| !used.contains(pair)));
         }
     }
 

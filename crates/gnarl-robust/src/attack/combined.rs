@@ -2,8 +2,8 @@
 //! Günnemann 2019, [arXiv:1902.08412](https://arxiv.org/abs/1902.08412)), then Gaussian noise on
 //! every feature by [`gaussian`](super::gaussian).
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{Error, Graph};
 use serde::{Deserialize, Serialize};
 
@@ -84,8 +84,10 @@ impl Method for Combined {
     ) -> Result<(Graph, Option<Vec<Flip>>)> {
         // Checked before the search, which takes long.
         if input.graph.features().is_none() {
-            return Err(refused(
-                "combined puts noise on features, and the graph has none; attack its edges alone, by mettack",
+            return Err(Error::missing(
+                "attack",
+                "combined puts noise on features, and the graph has none",
+                "attack its edges alone, by mettack",
             ));
         }
         if input.graph.weights().is_some() {
@@ -113,7 +115,7 @@ impl Method for Combined {
     }
 
     fn unit(&self) -> &'static str {
-        "share of the edges, rounded down to whole flips; noise on features besides"
+        "share of the edges, rounded down to whole flips; psi bounds the noise on features"
     }
 
     fn needs(&self) -> Set<Requirement> {
@@ -130,7 +132,7 @@ mod tests {
     use super::*;
     use crate::attack::Attack;
     use crate::attack::testing::{graph, targets, training};
-    use gnarl_graph::names::Choice;
+    use gnarl_graph::settings::Choice;
 
     #[test]
     fn both_parts_change_within_their_budgets() {

@@ -24,12 +24,13 @@ struct Sums {
 
 impl Sums {
     fn with(self, degree: usize, sign: f64) -> Self {
-        match degree < SMALLEST {
-            true => self,
-            false => Self {
+        if degree < SMALLEST {
+            self
+        } else {
+            Self {
                 count: self.count + sign,
                 logarithms: self.logarithms + sign * (degree as f64).ln(),
-            },
+            }
         }
     }
 

@@ -10,15 +10,15 @@
 
 use std::collections::HashSet;
 
-use gnarl_graph::Graph;
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
+use gnarl_graph::{Error, Graph};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::method::{AttackInput, Method, Requirement, edges, refused};
-use crate::perturb::{Budget, EdgeShare, draw_edges, draw_pairs, flipped};
+use super::method::{AttackInput, Method, Requirement, edges};
+use crate::perturb::{Budget, EdgeShare, flipped, sample_edges, sample_pairs};
 use gnarl_graph::Result;
 
 /// Removes edges within classes and adds edges between classes.
@@ -44,7 +44,8 @@ impl Dice {
 impl Method for Dice {
     fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
         let labels = input.labels.ok_or_else(|| {
-            refused("dice needs the classes of nodes, and the graph has no labels")
+            let what = "dice needs the classes of nodes, and the graph has no labels";
+            Error::missing("attack", what, "take a graph with labels")
         })?;
         let (graph, flips) = (input.graph, EdgeShare::new(self.budget)?.flips(input.graph));
         let rng = &mut stream(seed, "dice", 0);
@@ -61,9 +62,9 @@ impl Method for Dice {
             .filter(|_| rng.random_bool(0.5))
             .count()
             .min(internal.len());
-        let mut order = draw_edges(internal, flips, rng);
+        let mut order = sample_edges(internal, flips, rng);
         let external = |u: u32, v: u32| apart(u, v) && !graph.has_edge(u, v);
-        let joined = draw_pairs(
+        let joined = sample_pairs(
             graph.num_nodes(),
             flips - parted,
             external,
@@ -169,7 +170,7 @@ mod tests {
         let e = attack(&ring(8), None, 0.5, 1).unwrap_err().to_string();
         assert_eq!(
             e,
-            "attack: dice needs the classes of nodes, and the graph has no labels"
+            "attack: dice needs the classes of nodes, and the graph has no labels; take a graph with labels"
         );
     }
 }

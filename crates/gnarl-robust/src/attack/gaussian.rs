@@ -2,19 +2,19 @@
 //! [arXiv:2404.17947](https://arxiv.org/abs/2404.17947)): every entry moves by a normal sample with
 //! standard deviation `psi / sqrt(K)` for K features.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{DenseMatrix, Features, Graph};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::method::{AttackInput, Method, Property, refused};
+use super::method::{AttackInput, Method, Property};
 use crate::perturb::rows::write_row;
 use crate::perturb::{Budget, Noise};
-use gnarl_graph::Result;
+use gnarl_graph::{Error, Result};
 
 /// Adds Gaussian noise to every feature.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
@@ -45,12 +45,12 @@ impl Method for Gaussian {
     /// Adds noise with a random stream for each node. The new features are dense: `nodes · K`
     /// numbers.
     fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
-        let features = input
-            .graph
-            .features()
-            .ok_or_else(|| refused("the graph has no features to put noise on"))?;
+        let features = input.graph.features().ok_or_else(|| {
+            let what = "the graph has no features to put noise on";
+            Error::missing("attack", what, "take a graph with features")
+        })?;
         let (n, k) = (features.num_rows(), features.num_cols());
-        let deviation = Noise::new(self.budget)?.psi() / (k.max(1) as f64).sqrt();
+        let standard_deviation = Noise::new(self.budget)?.psi() / (k.max(1) as f64).sqrt();
         let mut data = vec![0f32; n * k];
         data.par_chunks_mut(k.max(1))
             .enumerate()
@@ -59,7 +59,7 @@ impl Method for Gaussian {
                 let rng = &mut stream(seed, "gaussian attack", i as u64);
                 for x in row {
                     let z: f64 = rng.sample(StandardNormal);
-                    *x = (f64::from(*x) + deviation * z) as f32;
+                    *x = (f64::from(*x) + standard_deviation * z) as f32;
                 }
             });
         input
@@ -87,7 +87,7 @@ mod tests {
     use crate::attack::Attack;
 
     #[test]
-    fn noise_has_the_size_and_shape_asked_for() {
+    fn noise_has_the_requested_size_and_shape() {
         let (n, k, psi) = (400usize, 100usize, 0.7);
         let features = Features::Dense(DenseMatrix::new(n, k, vec![2.0; n * k]).unwrap());
         let graph = Graph::empty(n).unwrap().with_features(features).unwrap();
@@ -108,9 +108,15 @@ mod tests {
             .iter()
             .map(|&x| f64::from(x) - 2.0)
             .collect();
-        let deviation = psi / 10.0;
+        let standard_deviation = psi / 10.0;
         let count = (n * k) as f64;
-        let moment = |p: i32| noise.iter().map(|z| (z / deviation).powi(p)).sum::<f64>() / count;
+        let moment = |p: i32| {
+            noise
+                .iter()
+                .map(|z| (z / standard_deviation).powi(p))
+                .sum::<f64>()
+                / count
+        };
         // Standard errors of the moments of 40,000 normal samples: 0.005, 0.0071, 0.049.
         assert!(moment(1).abs() < 0.025, "mean {}", moment(1));
         assert!((moment(2) - 1.0).abs() < 0.036, "variance {}", moment(2));
@@ -141,6 +147,7 @@ mod tests {
             .run(&input, 0)
             .unwrap_err()
             .to_string();
-        assert_eq!(e, "attack: the graph has no features to put noise on");
+        let what = "attack: the graph has no features to put noise on";
+        assert_eq!(e, format!("{what}; take a graph with features"));
     }
 }

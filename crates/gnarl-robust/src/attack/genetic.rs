@@ -12,19 +12,19 @@
 use std::collections::BTreeSet;
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::{Rng, stream};
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::loss::{Loss, Objective, Standing};
-use super::method::{AttackInput, Method, Property, Requirement, edges, refused};
+use super::loss::{Loss, Objective, ObjectiveValue};
+use super::method::{AttackInput, Method, Property, Requirement, edges};
 use crate::classifier::Classifier;
 use crate::perturb::{Budget, EdgeShare, Pair, flipped};
-use gnarl_graph::Result;
+use gnarl_graph::{Error, Result};
 
 /// Searches for edge flips with a genetic algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
@@ -47,7 +47,7 @@ pub struct Genetic {
     /// Number of generations.
     #[setting(default = 40)]
     pub generations: usize,
-    /// Share of a child's flips that are sampled anew.
+    /// Share of a child's flips that are resampled.
     #[setting(default = 0.1, range = 0.0..=1.0, was = "mutation")]
     pub mutation_rate: f64,
 }
@@ -65,7 +65,8 @@ impl Genetic {
 impl Method for Genetic {
     fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
         let model = input.model.ok_or_else(|| {
-            refused("genetic needs the predictions of a model, and there is none")
+            let what = "genetic needs the predictions of a model, and there is none";
+            Error::missing("attack", what, "name a model")
         })?;
         let targets = input.some_targets::<Self>()?;
         let flips = EdgeShare::new(self.budget)?.flips(input.graph);
@@ -73,13 +74,14 @@ impl Method for Genetic {
         let objective = Objective::new(self.loss, targets, clean.data(), clean.num_cols());
         // One row of scores is the prediction for the graph: every node of it counts.
         let nursery = Nursery::new(input, flips, clean.num_rows() == 1);
-        let judged = |flips: BTreeSet<Pair>| Member::judged(input.graph, model, &objective, flips);
+        let evaluated =
+            |flips: BTreeSet<Pair>| Member::evaluated(input.graph, model, &objective, flips);
         let first = (0..self.population_size)
-            .map(|i| nursery.drawn(&mut stream(seed, "genetic", i as u64)));
+            .map(|i| nursery.sampled(&mut stream(seed, "genetic", i as u64)));
         let first: Vec<BTreeSet<Pair>> = first.collect();
         let mut all = first
             .into_par_iter()
-            .map(judged)
+            .map(evaluated)
             .collect::<Result<Vec<_>>>()?;
         rank(&mut all);
         for generation in 1..=self.generations {
@@ -98,17 +100,17 @@ impl Method for Genetic {
             let children: Vec<BTreeSet<Pair>> = (kept..self.population_size).map(child).collect();
             let children = children
                 .into_par_iter()
-                .map(judged)
+                .map(evaluated)
                 .collect::<Result<Vec<_>>>()?;
             all.truncate(kept);
             all.extend(children);
             rank(&mut all);
         }
-        let nothing = objective.standing(clean.data());
+        let nothing = objective.value(clean.data());
         match all
             .into_iter()
             .next()
-            .filter(|best| best.standing.beats(&nothing))
+            .filter(|best| best.value.beats(&nothing))
         {
             Some(best) => Ok(flipped(
                 input.graph,
@@ -138,29 +140,29 @@ impl Method for Genetic {
 /// A set of flips and its loss.
 struct Member {
     flips: BTreeSet<Pair>,
-    standing: Standing,
+    value: ObjectiveValue,
 }
 
 impl Member {
-    fn judged(
+    fn evaluated(
         graph: &Graph,
         model: &dyn Classifier,
         objective: &Objective<'_>,
         flips: BTreeSet<Pair>,
     ) -> Result<Self> {
         let changed = flipped(graph, &flips.iter().copied().collect::<Vec<_>>())?;
-        let standing = objective.standing(model.scores(&changed)?.data());
-        Ok(Self { flips, standing })
+        let value = objective.value(model.scores(&changed)?.data());
+        Ok(Self { flips, value })
     }
 }
 
 /// Sorts members, the best first; equals stay in their order.
 fn rank(all: &mut [Member]) {
     all.sort_by(|a, b| {
-        a.standing
-            .right
-            .cmp(&b.standing.right)
-            .then(b.standing.loss.total_cmp(&a.standing.loss))
+        a.value
+            .correct
+            .cmp(&b.value.correct)
+            .then(b.value.loss.total_cmp(&a.value.loss))
     });
 }
 
@@ -178,14 +180,15 @@ const TRIES: usize = 50;
 impl<'a> Nursery<'a> {
     fn new(input: &'a AttackInput<'a>, flips: usize, of_graph: bool) -> Self {
         let nodes = input.graph.num_nodes() as u32;
-        let ends = match of_graph {
-            true => (0..nodes).collect(),
-            false => input
+        let ends = if of_graph {
+            (0..nodes).collect()
+        } else {
+            input
                 .targets
                 .iter()
                 .map(|&(u, _)| u)
                 .filter(|u| *u < nodes)
-                .collect(),
+                .collect()
         };
         Self { input, ends, flips }
     }
@@ -217,7 +220,7 @@ impl<'a> Nursery<'a> {
         flips
     }
 
-    fn drawn(&self, rng: &mut Rng) -> BTreeSet<Pair> {
+    fn sampled(&self, rng: &mut Rng) -> BTreeSet<Pair> {
         self.fill(BTreeSet::new(), rng)
     }
 
@@ -278,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn breeding_beats_drawing_and_needs_no_gradients() {
+    fn crossover_beats_random_sampling_and_needs_no_gradients() {
         let graph = graph(3);
         let model = trained(&graph, Backbone::GCN);
         let quick = Genetic {
@@ -287,7 +290,7 @@ mod tests {
             ..Genetic::budget(0.1)
         };
         let bred = run(&Closed(&model), &graph, quick, 1);
-        let drawn = run(
+        let sampled = run(
             &Closed(&model),
             &graph,
             Genetic {
@@ -296,11 +299,11 @@ mod tests {
             },
             1,
         );
-        let [clean, drawn, bred_accuracy] =
-            [&graph, &drawn.graph, &bred.graph].map(|at| accuracy(&model, &graph, at));
+        let [clean, sampled, bred_accuracy] =
+            [&graph, &sampled.graph, &bred.graph].map(|at| accuracy(&model, &graph, at));
         assert!(
-            bred_accuracy < drawn && drawn <= clean,
-            "{clean} {drawn} {bred_accuracy}"
+            bred_accuracy < sampled && sampled <= clean,
+            "{clean} {sampled} {bred_accuracy}"
         );
         assert!(bred.change.num_flips() <= graph.num_edges() / 10 && bred.change.num_flips() > 0);
         assert_eq!(
@@ -311,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_graph_with_nothing_to_flip_and_wrong_settings() {
+    fn exhausted_flips_and_invalid_settings() {
         let graph = graph(3);
         let model = trained(&graph, Backbone::GCN);
         // A budget of all edges: each member stops where no flip is left to sample.

@@ -5,9 +5,9 @@
 //! Every edge is part of the search in addition to the block, as in [`prbcd`](super::prbcd).
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::block::{self, MAX_BLOCK, Search};

@@ -169,7 +169,7 @@ pub(super) struct Maps {
 
 impl Maps {
     /// Samples uniform weights within one over the square root of their width.
-    pub fn draw(features: usize, classes: usize, rng: &mut Rng) -> Result<Self> {
+    pub fn sample(features: usize, classes: usize, rng: &mut Rng) -> Result<Self> {
         let mut uniform = |rows: usize, cols: usize| {
             let bound = 1.0 / (cols.max(1) as f32).sqrt();
             let values: Vec<f32> = (0..rows * cols)
@@ -221,9 +221,9 @@ pub(super) fn train(s: &Tensor, classes: &[u32], start: Maps, steps: usize) -> R
             .to_vec1::<f32>()?;
         let shares = softmax(scores, width);
         let slope = slope_of(&shares, classes, width)?;
-        let back = slope.matmul_turned(&maps.second, [false, true])?;
-        let second = hidden.matmul_turned(&slope, [true, false])?;
-        let first = s.matmul_turned(&back, [true, false])?;
+        let back = slope.matmul_transposed(&maps.second, [false, true])?;
+        let second = hidden.matmul_transposed(&slope, [true, false])?;
+        let first = s.matmul_transposed(&back, [true, false])?;
         let next = match speed {
             None => Maps { first, second },
             Some(Maps {
@@ -320,17 +320,19 @@ pub(super) fn through_training(s: &Tensor, training: &Training, by_end: Maps) ->
             }
         }
         let by_scores = Tensor::from_vec(by_scores, (rows, width), &Device::Cpu)?;
-        let by_hidden = (step.slope.matmul_turned(&by_slope.second, [false, true])?
-            + by_scores.matmul_turned(&step.before.second, [false, true])?)?;
-        by.second = ((by.second + by_back.matmul_turned(&step.slope, [true, false])?)?
-            + step.hidden.matmul_turned(&by_scores, [true, false])?)?;
-        by.first = (by.first + s.matmul_turned(&by_hidden, [true, false])?)?;
+        let by_hidden = (step
+            .slope
+            .matmul_transposed(&by_slope.second, [false, true])?
+            + by_scores.matmul_transposed(&step.before.second, [false, true])?)?;
+        by.second = ((by.second + by_back.matmul_transposed(&step.slope, [true, false])?)?
+            + step.hidden.matmul_transposed(&by_scores, [true, false])?)?;
+        by.first = (by.first + s.matmul_transposed(&by_hidden, [true, false])?)?;
         lefts.extend([step.back.clone(), by_hidden]);
         rights.extend([by_slope.first.clone(), step.before.first.clone()]);
         by_speed = Some(by_slope);
         if lefts.len() == 2 * TOGETHER || i == 0 {
             let (left, right) = (Tensor::cat(&lefts, 1)?, Tensor::cat(&rights, 1)?);
-            total = (total + left.matmul_turned(&right, [false, true])?)?;
+            total = (total + left.matmul_transposed(&right, [false, true])?)?;
             lefts.clear();
             rights.clear();
         }

@@ -29,17 +29,17 @@ pub(super) struct Objective<'a> {
 
 /// The state of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Standing {
+pub(super) struct ObjectiveValue {
     /// Number of targets that are still predicted correctly.
-    pub right: usize,
+    pub correct: usize,
     /// The loss, which the attacker maximises.
     pub loss: f64,
 }
 
-impl Standing {
+impl ObjectiveValue {
     /// Returns true with fewer correct predictions, or as many and a larger loss.
-    pub fn beats(&self, other: &Standing) -> bool {
-        self.right < other.right || (self.right == other.right && self.loss > other.loss)
+    pub fn beats(&self, other: &ObjectiveValue) -> bool {
+        self.correct < other.correct || (self.correct == other.correct && self.loss > other.loss)
     }
 }
 
@@ -80,32 +80,32 @@ impl<'a> Objective<'a> {
     }
 
     /// Returns the state of an attempt with these scores.
-    pub fn standing(&self, scores: &[f32]) -> Standing {
-        self.look(scores, None)
+    pub fn value(&self, scores: &[f32]) -> ObjectiveValue {
+        self.evaluate(scores, None)
     }
 
     /// Returns the state of an attempt, and the gradient of the loss by the scores.
-    pub fn standing_and_gradient(&self, scores: &[f32]) -> (Standing, Vec<f32>) {
+    pub fn value_and_gradient(&self, scores: &[f32]) -> (ObjectiveValue, Vec<f32>) {
         let mut gradient = vec![0f32; scores.len()];
-        let standing = self.look(scores, Some(&mut gradient));
-        (standing, gradient)
+        let value = self.evaluate(scores, Some(&mut gradient));
+        (value, gradient)
     }
 
-    fn look(&self, scores: &[f32], mut gradient: Option<&mut Vec<f32>>) -> Standing {
-        let mut standing = Standing {
-            right: 0,
+    fn evaluate(&self, scores: &[f32], mut gradient: Option<&mut Vec<f32>>) -> ObjectiveValue {
+        let mut value = ObjectiveValue {
+            correct: 0,
             loss: 0.0,
         };
         for &(node, class) in self.targets {
             let (row, first) = (self.row(scores, node), node as usize * self.width);
-            standing.right += usize::from(argmax(row) == class as usize);
+            value.correct += usize::from(argmax(row) == class as usize);
             match self.loss {
                 Loss::Margin => {
                     let Some((margin, rival)) = self.margin(scores, (node, class)) else {
                         continue;
                     };
                     let t = (margin / self.scale).tanh();
-                    standing.loss -= t;
+                    value.loss -= t;
                     if let Some(gradient) = gradient.as_deref_mut() {
                         let slope = ((1.0 - t * t) / self.scale) as f32;
                         gradient[first + class as usize] -= slope;
@@ -115,12 +115,12 @@ impl<'a> Objective<'a> {
                 // A wrong prediction has the loss of a coin between two classes: changing the
                 // prediction of a target is never a step back.
                 Loss::Masked if argmax(row) != class as usize => {
-                    standing.loss += std::f64::consts::LN_2
+                    value.loss += std::f64::consts::LN_2
                 }
                 Loss::CrossEntropy | Loss::Masked => {
                     let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
                     let total: f64 = row.iter().map(|&z| f64::from(z - largest).exp()).sum();
-                    standing.loss += total.ln() - f64::from(row[class as usize] - largest);
+                    value.loss += total.ln() - f64::from(row[class as usize] - largest);
                     if let Some(gradient) = gradient.as_deref_mut() {
                         for (c, &z) in row.iter().enumerate() {
                             gradient[first + c] += (f64::from(z - largest).exp() / total) as f32;
@@ -130,7 +130,7 @@ impl<'a> Objective<'a> {
                 }
             }
         }
-        standing
+        value
     }
 }
 
@@ -144,14 +144,14 @@ mod tests {
         let targets = [(0u32, 2u32), (2, 1), (0, 0)];
         for loss in [Loss::Margin, Loss::CrossEntropy, Loss::Masked] {
             let objective = Objective::new(loss, &targets, &scores, 3);
-            let (standing, gradient) = objective.standing_and_gradient(&scores);
-            assert_eq!(standing.right, 1, "node 0 as class 2");
-            assert_eq!(standing, objective.standing(&scores));
+            let (value, gradient) = objective.value_and_gradient(&scores);
+            assert_eq!(value.correct, 1, "node 0 as class 2");
+            assert_eq!(value, objective.value(&scores));
             for i in 0..scores.len() {
                 let at = |by: f32| {
                     let mut moved = scores;
                     moved[i] += by;
-                    objective.standing(&moved).loss
+                    objective.value(&moved).loss
                 };
                 // A power of two: scores of 100 move by exactly as much.
                 let numeric = (at(0.0078125) - at(-0.0078125)) / 0.015625;
@@ -169,10 +169,10 @@ mod tests {
     fn one_class_leaves_nothing_to_maximise() {
         let objective = Objective::new(Loss::Margin, &[(0, 0)], &[1.0], 1);
         assert_eq!(
-            objective.standing_and_gradient(&[1.0]),
+            objective.value_and_gradient(&[1.0]),
             (
-                Standing {
-                    right: 1,
+                ObjectiveValue {
+                    correct: 1,
                     loss: 0.0
                 },
                 vec![0.0]

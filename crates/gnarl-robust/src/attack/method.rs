@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gnarl_graph::names::{Choice, listed};
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::{Choice, join_names};
 use gnarl_graph::{Graph, Labels, named};
 
 use super::Attack;
@@ -148,6 +148,52 @@ pub struct AttackInput<'a> {
 }
 
 impl<'a> AttackInput<'a> {
+    /// An attack on these predictions, with the labels of the graph and no model.
+    #[must_use]
+    pub fn new(graph: &'a Graph, targets: &'a [(u32, u32)]) -> Self {
+        Self {
+            graph,
+            model: None,
+            targets,
+            labels: graph.labels(),
+            training: &[],
+            stop: None,
+        }
+    }
+
+    /// Sets the attacked model or a surrogate.
+    #[must_use]
+    pub fn model(self, model: impl Into<Option<&'a dyn Classifier>>) -> Self {
+        Self {
+            model: model.into(),
+            ..self
+        }
+    }
+
+    /// Sets the classes that the attacker assumes for all nodes.
+    #[must_use]
+    pub fn labels(self, labels: impl Into<Option<&'a Labels>>) -> Self {
+        Self {
+            labels: labels.into(),
+            ..self
+        }
+    }
+
+    /// Sets the training nodes and their classes, for poisoning.
+    #[must_use]
+    pub fn training(self, training: &'a [(u32, u32)]) -> Self {
+        Self { training, ..self }
+    }
+
+    /// Sets a flag that ends the search with the best result so far.
+    #[must_use]
+    pub fn stop(self, stop: impl Into<Option<&'a AtomicBool>>) -> Self {
+        Self {
+            stop: stop.into(),
+            ..self
+        }
+    }
+
     /// Returns true if the search is to end.
     pub(super) fn stopped(&self) -> bool {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
@@ -179,12 +225,13 @@ impl<'a> AttackInput<'a> {
 
     /// Returns the targets, for an attack that must have some.
     pub(super) fn some_targets<A: Choice>(&self) -> Result<&'a [(u32, u32)]> {
-        match self.targets.is_empty() {
-            true => Err(refused(format!(
+        if self.targets.is_empty() {
+            Err(refused(format!(
                 "{} needs labelled target nodes, and there are none",
                 A::NAME
-            ))),
-            false => Ok(self.targets),
+            )))
+        } else {
+            Ok(self.targets)
         }
     }
 }
@@ -268,10 +315,10 @@ pub(super) fn without_gradients() -> String {
         .collect();
     format!(
         "attack it through a surrogate, or without gradients by {}",
-        listed(&plain)
+        join_names(&plain)
     )
 }
 
 pub(super) fn refused(what: impl Into<String>) -> Error {
-    Error::argument("attack", what)
+    Error::unsupported("attack", what)
 }

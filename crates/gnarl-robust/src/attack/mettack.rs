@@ -12,9 +12,9 @@
 //! `∂L/∂Â = E (ÂXW)ᵀ + (ÂE)(XW)ᵀ + R (ÂX)ᵀ + (ÂR) Xᵀ`: its largest entries are found tile by tile,
 //! and memory grows with edges, features and training nodes, never with n².
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{CsrMatrix, Graph, named};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -153,7 +153,7 @@ impl Search {
         let classes = input.labels.map_or(0, |labels| labels.num_classes());
         if training.is_empty() || classes < 2 {
             return Err(refused(
-                "mettack spoils training, and there are no training nodes of two classes",
+                "mettack poisons training, and there are no training nodes of two classes",
             ));
         }
         let (trained, trained_classes): (Vec<u32>, Vec<u32>) = training.iter().copied().unzip();
@@ -191,7 +191,7 @@ impl Search {
     }
 
     fn train(&self, s: &Tensor, index: u64) -> Result<super::linear::Training> {
-        let start = Maps::draw(
+        let start = Maps::sample(
             self.x.num_cols(),
             self.classes,
             &mut stream(self.seed, "mettack", index),
@@ -238,8 +238,8 @@ impl Search {
             &Device::Cpu,
         )?;
         let by_end = Maps {
-            first: by_w.matmul_turned(&end.second, [false, true])?,
-            second: end.first.matmul_turned(&by_w, [true, false])?,
+            first: by_w.matmul_transposed(&end.second, [false, true])?,
+            second: end.first.matmul_transposed(&by_w, [true, false])?,
         };
         let r = through_training(&s, &training, by_end)?;
         let w = end.product()?.flatten_all()?.to_vec1::<f32>()?;
@@ -603,9 +603,9 @@ mod tests {
     use super::*;
     use crate::attack::{Attack, Attacked};
     use gnarl_graph::generate::{CsbmConfig, csbm};
-    use gnarl_graph::names::Choice;
+    use gnarl_graph::settings::Choice;
 
-    fn scene_of(graph: &Graph) -> Vec<(u32, u32)> {
+    fn training_nodes(graph: &Graph) -> Vec<(u32, u32)> {
         let labels = graph.labels().unwrap();
         graph.splits()[0]
             .train()
@@ -615,7 +615,7 @@ mod tests {
     }
 
     fn run(graph: &Graph, attack: Mettack, seed: u64) -> Attacked {
-        let training = scene_of(graph);
+        let training = training_nodes(graph);
         let input = AttackInput {
             graph,
             model: None,
@@ -649,7 +649,7 @@ mod tests {
         };
         let once = spread(&|j, k| x.row(j)[k]);
         let s = spread(&|j, k| once[j * f + k]);
-        let start = Maps::draw(f, c, &mut stream(search.seed, "mettack", index)).unwrap();
+        let start = Maps::sample(f, c, &mut stream(search.seed, "mettack", index)).unwrap();
         let [mut w1, mut w2] = [&start.first, &start.second].map(|t| {
             t.flatten_all()
                 .unwrap()
@@ -766,31 +766,41 @@ mod tests {
         }
     }
 
-    /// Computes the gain of joining each of all n² pairs in the trained loss: every entry of the
-    /// adjacency is a variable, the training is written out step by step, and the tape goes back
-    /// through all of it.
-    fn dense_slopes(search: &Search, index: u64) -> gnarl_tensor::Result<Vec<f32>> {
-        use gnarl_tensor::{DType, Var};
-        let n = search.graph.num_nodes();
-        let matrix = |values: Vec<f32>, columns: usize| {
-            let rows = values.len() / columns;
-            Tensor::from_vec(values, (rows, columns), &Device::Cpu)
-        };
+    /// Returns a matrix from its rows.
+    fn matrix(values: Vec<f32>, columns: usize) -> gnarl_tensor::Result<Tensor> {
+        let rows = values.len() / columns;
+        Tensor::from_vec(values, (rows, columns), &Device::Cpu)
+    }
+
+    fn softmax(scores: &Tensor) -> gnarl_tensor::Result<Tensor> {
+        let e = scores.exp()?;
+        e.broadcast_div(&e.sum_keepdim(1)?)
+    }
+
+    /// Returns the one-hot rows of these classes.
+    fn one_hot(classes: impl Iterator<Item = u32>, count: usize) -> gnarl_tensor::Result<Tensor> {
+        let row = |c: u32| (0..count as u32).map(move |k| f32::from(u8::from(k == c)));
+        matrix(classes.flat_map(row).collect(), count)
+    }
+
+    /// Returns the adjacency of a graph as a variable.
+    fn dense_adjacency(graph: &Graph) -> gnarl_tensor::Result<gnarl_tensor::Var> {
+        let n = graph.num_nodes();
         let mut entries = vec![0f32; n * n];
-        for (u, v) in search.graph.edges() {
+        for (u, v) in graph.edges() {
             entries[u as usize * n + v as usize] = 1.0;
             entries[v as usize * n + u as usize] = 1.0;
         }
-        let a = Var::from_tensor(&matrix(entries, n)?)?;
-        let own = matrix(
-            (0..n * n)
-                .map(|k| f32::from(u8::from(k / n == k % n)))
-                .collect(),
-            n,
-        )?;
-        let scale = a.as_tensor().sum_keepdim(1)?.affine(1.0, 1.0)?.powf(-0.5)?;
+        gnarl_tensor::Var::from_tensor(&matrix(entries, n)?)
+    }
+
+    /// Computes `A_hat² X` from the adjacency.
+    fn dense_propagated(search: &Search, a: &Tensor) -> gnarl_tensor::Result<Tensor> {
+        let n = search.graph.num_nodes();
+        let own = (0..n * n).map(|k| f32::from(u8::from(k / n == k % n)));
+        let own = matrix(own.collect(), n)?;
+        let scale = a.sum_keepdim(1)?.affine(1.0, 1.0)?.powf(-0.5)?;
         let hat = a
-            .as_tensor()
             .add(&own)?
             .broadcast_mul(&scale)?
             .broadcast_mul(&scale.t()?)?;
@@ -799,31 +809,24 @@ mod tests {
             x.data().iter().map(|&v| v as f32).collect(),
             search.x.num_cols(),
         )?;
-        let s = hat.matmul(&hat.matmul(&x)?)?;
-        let softmax = |z: &Tensor| -> gnarl_tensor::Result<Tensor> {
-            let e = z.exp()?;
-            e.broadcast_div(&e.sum_keepdim(1)?)
-        };
-        let indicators = |of: &mut dyn Iterator<Item = u32>| -> Vec<f32> {
-            of.flat_map(|c| (0..search.classes as u32).map(move |k| f32::from(u8::from(k == c))))
-                .collect()
-        };
+        hat.matmul(&hat.matmul(&x)?)
+    }
+
+    /// Trains the two maps of the surrogate on propagated features, step by step.
+    fn dense_training(
+        search: &Search,
+        propagated: &Tensor,
+        index: u64,
+    ) -> gnarl_tensor::Result<(Tensor, Tensor)> {
         let rows = Tensor::from_slice(&search.trained, search.trained.len(), &Device::Cpu)?;
-        let trained = s.index_select(&rows, 0)?;
-        let truth = matrix(
-            indicators(&mut search.trained_classes.iter().copied()),
-            search.classes,
-        )?;
-        let start = Maps::draw(
-            search.x.num_cols(),
-            search.classes,
-            &mut stream(search.seed, "mettack", index),
-        )
-        .unwrap();
+        let trained = propagated.index_select(&rows, 0)?;
+        let truth = one_hot(search.trained_classes.iter().copied(), search.classes)?;
+        let rng = &mut stream(search.seed, "mettack", index);
+        let start = Maps::sample(search.x.num_cols(), search.classes, rng).unwrap();
         let (mut w1, mut w2) = (start.first, start.second);
         let (mut v1, mut v2) = (
-            Tensor::zeros(w1.dims(), DType::F32, &Device::Cpu)?,
-            Tensor::zeros(w2.dims(), DType::F32, &Device::Cpu)?,
+            Tensor::zeros(w1.dims(), gnarl_tensor::DType::F32, &Device::Cpu)?,
+            Tensor::zeros(w2.dims(), gnarl_tensor::DType::F32, &Device::Cpu)?,
         );
         for _ in 0..search.settings.inner_steps {
             let hidden = trained.matmul(&w1)?;
@@ -837,15 +840,26 @@ mod tests {
             w1 = w1.sub(&v1.affine(0.1, 0.0)?)?;
             w2 = w2.sub(&v2.affine(0.1, 0.0)?)?;
         }
+        Ok((w1, w2))
+    }
+
+    /// Computes the gain of joining each of all n² pairs in the trained loss: every entry of the
+    /// adjacency is a variable, the training is written out step by step, and the tape goes back
+    /// through all of it.
+    fn dense_slopes(search: &Search, index: u64) -> gnarl_tensor::Result<Vec<f32>> {
+        let n = search.graph.num_nodes();
+        let a = dense_adjacency(&search.graph)?;
+        let propagated = dense_propagated(search, a.as_tensor())?;
+        let (w1, w2) = dense_training(search, &propagated, index)?;
         let nodes: Vec<u32> = search.maximised.iter().map(|&(u, _)| u).collect();
         let nodes = Tensor::from_slice(&nodes, nodes.len(), &Device::Cpu)?;
-        let taken = matrix(
-            indicators(&mut search.maximised.iter().map(|&(_, c)| c)),
-            search.classes,
-        )?;
-        let probabilities = softmax(&s.index_select(&nodes, 0)?.matmul(&w1)?.matmul(&w2)?)?;
-        let right = probabilities.mul(&taken)?.sum(1)?;
-        let slopes = right.log()?.mean_all()?.neg()?.backward()?;
+        let truth = one_hot(search.maximised.iter().map(|&(_, c)| c), search.classes)?;
+        let scores = propagated
+            .index_select(&nodes, 0)?
+            .matmul(&w1)?
+            .matmul(&w2)?;
+        let correct = softmax(&scores)?.mul(&truth)?.sum(1)?;
+        let slopes = correct.log()?.mean_all()?.neg()?.backward()?;
         let slopes = slopes
             .get(a.as_tensor())
             .expect("the loss depends on the graph")
@@ -861,7 +875,7 @@ mod tests {
     fn the_first_flips_on_cora_are_those_of_a_dense_reference() {
         let loaded = gnarl_data::load("cora", std::path::Path::new("nowhere"), 0).unwrap();
         let graph = loaded.content.graph().unwrap();
-        let training = scene_of(graph);
+        let training = training_nodes(graph);
         let input = AttackInput {
             graph,
             model: None,

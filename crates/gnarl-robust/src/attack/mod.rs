@@ -24,14 +24,14 @@
 //! result keeps its budget ([`Budget`]) and is a valid graph. To add an attack, write a file here
 //! with its settings, which implement [`Choice`] and [`Method`], and add a line to the list below.
 //!
-//! [`Choice`]: gnarl_graph::names::Choice
+//! [`Choice`]: gnarl_graph::settings::Choice
 //!
 //! ```
-//! use crate::attack::{dice::Dice, Attack, AttackInput};
+//! use gnarl_robust::attack::{dice::Dice, Attack, AttackInput};
 //! use gnarl_graph::generate::{CsbmConfig, csbm};
 //! let graph = csbm(&CsbmConfig::default(), 0)?;
 //! let attack = Attack::from(Dice::budget(0.1));
-//! let attacked = attack.run(&AttackInput { graph: &graph, model: None, targets: &[], labels: graph.labels(), training: &[], stop: None }, 1)?;
+//! let attacked = attack.run(&AttackInput::new(&graph, &[]), 1)?;
 //! assert_eq!(attacked.change.num_flips(), graph.num_edges() / 10);
 //! assert_eq!("dice".parse::<Attack>()?.with(&[("budget".into(), "0.1".into())])?, attack);
 //! # Ok::<(), gnarl_graph::Error>(())
@@ -122,14 +122,15 @@ impl Attack {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classifier::WhiteBox;
     use crate::perturb::{FeatureChange, Norm, Scope};
-    use gnarl_graph::names::{Given, assert_listed};
+    use gnarl_graph::settings::{SettingText, assert_listed};
     use gnarl_graph::{CsrMatrix, Features, Graph, Labels, Split};
     use gnarl_nn::networks::Backbone;
     use proptest::prelude::*;
     use testing::{graph, targets, trained, training, untrained};
 
-    fn given(pairs: &[(&str, &str)]) -> Vec<Given> {
+    fn given(pairs: &[(&str, &str)]) -> Vec<SettingText> {
         pairs
             .iter()
             .map(|(name, text)| (name.to_string(), text.to_string()))
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_says_what_is_stored() {
+    fn the_list_matches_stored_names() {
         assert_listed(Attack::LIST, Attack::all().map(|attack| attack.stored()));
         for attack in Attack::all() {
             attack.check().unwrap();
@@ -274,22 +275,40 @@ mod tests {
         }
     }
 
+    /// An untrained model, targets and training nodes of a small graph.
+    struct Untrained {
+        graph: Graph,
+        model: WhiteBox,
+        targets: Vec<(u32, u32)>,
+        training: Vec<(u32, u32)>,
+    }
+
+    impl Untrained {
+        fn new() -> Self {
+            let graph = graph(1);
+            Self {
+                model: untrained(&graph, Backbone::GCN),
+                targets: targets(&graph),
+                training: training(&graph),
+                graph,
+            }
+        }
+
+        fn input(&self) -> AttackInput<'_> {
+            AttackInput {
+                graph: &self.graph,
+                model: Some(&self.model),
+                targets: &self.targets,
+                labels: self.graph.labels(),
+                training: &self.training,
+                stop: None,
+            }
+        }
+    }
+
     #[test]
-    fn a_budget_of_nothing_changes_nothing_and_a_bad_one_is_refused() {
-        let graph = graph(1);
-        let (model, targets, training) = (
-            untrained(&graph, Backbone::GCN),
-            targets(&graph),
-            training(&graph),
-        );
-        let input = AttackInput {
-            graph: &graph,
-            model: Some(&model),
-            targets: &targets,
-            labels: graph.labels(),
-            training: &training,
-            stop: None,
-        };
+    fn a_budget_of_nothing_changes_nothing() {
+        let untrained = Untrained::new();
         for attack in quick(0.0) {
             // For edges and features together, the number is that of the edges.
             let nothing = match attack {
@@ -300,14 +319,24 @@ mod tests {
                 .into(),
                 other => other,
             };
-            let attacked = nothing.run(&input, 1).unwrap();
+            let attacked = nothing.run(&untrained.input(), 1).unwrap();
             assert_eq!(attacked.change.num_flips(), 0, "{attack}");
             assert_eq!(
                 attacked.change.features,
                 FeatureChange::default(),
                 "{attack}"
             );
-            assert_eq!(attacked.graph.features(), graph.features(), "{attack}");
+            assert_eq!(
+                attacked.graph.features(),
+                untrained.graph.features(),
+                "{attack}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_budget_out_of_range_is_refused() {
+        for attack in quick(0.0) {
             let e = attack
                 .with(&given(&[("budget", "-1")]))
                 .unwrap_err()
@@ -334,6 +363,11 @@ mod tests {
                 "{attack}"
             );
         }
+    }
+
+    #[test]
+    fn a_bad_budget_from_code_is_refused() {
+        let untrained = Untrained::new();
         // Settings from code, which no parser has checked, are refused when the attack runs.
         for bad in [f64::NAN, f64::INFINITY, 1e40] {
             for attack in [
@@ -342,7 +376,7 @@ mod tests {
             ] {
                 assert!(
                     attack
-                        .run(&input, 1)
+                        .run(&untrained.input(), 1)
                         .unwrap_err()
                         .to_string()
                         .starts_with("budget"),
@@ -350,9 +384,14 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn targeted_attacks_without_targets_are_refused() {
+        let untrained = Untrained::new();
         let no_targets = AttackInput {
             targets: &[],
-            ..input
+            ..untrained.input()
         };
         for attack in quick(0.1)
             .into_iter()
@@ -364,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_ends_when_somebody_asks_and_gives_what_it_has() {
+    fn a_cancelled_attack_returns_its_best_perturbation() {
         let graph = graph(1);
         let (model, targets, training) = (
             trained(&graph, Backbone::GCN),
@@ -412,12 +451,12 @@ mod tests {
             }),
         ];
         for attack in long {
-            let (asked, found) = (
+            let (budget, found) = (
                 attack.budget().unwrap(),
                 attack.method().attack(&input, 1).unwrap(),
             );
             let change = crate::perturb::Change::between(&graph, &found).unwrap();
-            change.assert_within(&asked, &graph, &found).unwrap();
+            change.assert_within(&budget, &graph, &found).unwrap();
         }
     }
 

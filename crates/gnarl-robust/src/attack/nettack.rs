@@ -13,9 +13,9 @@
 
 use std::collections::HashSet;
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph, named};
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ use super::degrees::DegreeTest;
 use super::linear::{Maps, Propagated, features_of, times, train};
 use super::method::{AttackInput, Flip, MAX_FLIPS, Method, Part, Property, Requirement, refused};
 use crate::perturb::{Budget, Pair, flipped};
-use gnarl_graph::Result;
+use gnarl_graph::{Error, Result};
 
 named! {
     /// The part of the input that Nettack perturbs.
@@ -136,9 +136,8 @@ impl State {
         }
         let classes = input.labels.map_or(0, |labels| labels.num_classes());
         if input.training.is_empty() || classes < 2 {
-            return Err(refused(
-                "nettack trains a surrogate, and there are no training nodes of two classes",
-            ));
+            let what = "nettack trains a surrogate, and there are no training nodes of two classes";
+            return Err(Error::missing("attack", what, "name another split"));
         }
         let on_features = settings.perturb != Parts::Structure;
         let is_binary = graph
@@ -146,7 +145,7 @@ impl State {
             .is_some_and(|f| f.values().iter().all(|&v| v == 0.0 || v == 1.0));
         if on_features && !is_binary {
             let what = match graph.features() {
-                Some(_) => "the graph's are other numbers, too",
+                Some(_) => "the graph's have other values",
                 None => "the graph has none",
             };
             return Err(refused(format!(
@@ -156,12 +155,13 @@ impl State {
         let x = features_of(graph);
         let propagated = Propagated::new(graph, &x)?;
         let (nodes, wanted): (Vec<u32>, Vec<u32>) = input.training.iter().copied().unzip();
-        let start = Maps::draw(x.num_cols(), classes, &mut stream(seed, "nettack", 0))?;
+        let start = Maps::sample(x.num_cols(), classes, &mut stream(seed, "nettack", 0))?;
         let trained = train(&propagated.rows(&nodes)?, &wanted, start, STEPS)?;
         let w = trained.end.product()?.flatten_all()?.to_vec1::<f32>()?;
-        let words = match on_features {
-            true => (0..graph.num_nodes()).map(|u| support(&x, u)).collect(),
-            false => Vec::new(),
+        let words = if on_features {
+            (0..graph.num_nodes()).map(|u| support(&x, u)).collect()
+        } else {
+            Vec::new()
         };
         let mut nodes_of = vec![Vec::new(); if on_features { x.num_cols() } else { 0 }];
         for (u, words) in words.iter().enumerate() {
@@ -514,7 +514,7 @@ mod tests {
     /// Computes the scores of a node by the definition: two layers on the whole graph.
     fn scores_by_definition(state: &State, node: u32) -> Vec<f64> {
         let n = state.neighbours.len();
-        let round = |h: &[Vec<f64>]| -> Vec<Vec<f64>> {
+        let propagated = |h: &[Vec<f64>]| -> Vec<Vec<f64>> {
             let one = |u: usize| {
                 let mut row = vec![0.0; state.classes];
                 for v in state.neighbours[u].iter().map(|&v| v as usize).chain([u]) {
@@ -528,7 +528,7 @@ mod tests {
             (0..n).map(one).collect()
         };
         let z: Vec<Vec<f64>> = (0..n as u32).map(|u| state.z(u).collect()).collect();
-        round(&round(&z))[node as usize].clone()
+        propagated(&propagated(&z))[node as usize].clone()
     }
 
     #[test]

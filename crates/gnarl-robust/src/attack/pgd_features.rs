@@ -8,17 +8,17 @@
 //! on the `nodes · dim` coordinates with the same result. In Linf the perturbation has all its
 //! entries, but gradients and products are formed for some rows at a time.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{DenseMatrix, Error as GraphError, Features, Graph};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::loss::{Loss, Objective, Standing};
-use super::method::{AttackInput, Method, Property, Requirement, refused};
+use super::loss::{Loss, Objective, ObjectiveValue};
+use super::method::{AttackInput, Method, Property, Requirement};
 use crate::classifier::{Classifier, Reduced, WhiteBox};
 use crate::perturb::rows::{scale_to, shrink_to, write_row};
 use crate::perturb::{Budget, FeatureBudget, Norm, Radii, Scope};
@@ -101,10 +101,10 @@ impl Method for PgdFeatures {
     fn attack(&self, input: &AttackInput<'_>, seed: u64) -> Result<Graph> {
         let model = input.white_box::<Self>()?;
         let targets = input.some_targets::<Self>()?;
-        let features = input
-            .graph
-            .features()
-            .ok_or_else(|| refused("the graph has no features to attack"))?;
+        let features = input.graph.features().ok_or_else(|| {
+            let what = "the graph has no features to attack";
+            GraphError::missing("attack", what, "take a graph with features")
+        })?;
         if features.num_cols() == 0 || features.num_rows() == 0 {
             return Ok(input.graph.clone());
         }
@@ -117,7 +117,7 @@ impl Method for PgdFeatures {
         )?;
         let clean = field.scores(&field.base)?;
         let objective = Objective::new(self.loss, targets, &clean, model.num_classes());
-        let mut best = (objective.standing(&clean), field.nothing());
+        let mut best = (objective.value(&clean), field.nothing());
         for start in 0..self.restarts {
             if input.stopped() {
                 break;
@@ -272,15 +272,15 @@ impl<'a> Field<'a> {
         objective: &Objective<'_>,
         steps: usize,
         input: &AttackInput<'_>,
-    ) -> Result<(Standing, Vec<f32>)> {
-        let mut best: Option<(Standing, Vec<f32>)> = None;
+    ) -> Result<(ObjectiveValue, Vec<f32>)> {
+        let mut best: Option<(ObjectiveValue, Vec<f32>)> = None;
         for step in 0..=steps {
             let moved = Var::from_tensor(&self.input_with(&delta)?)?;
             let scores = self.forward(moved.as_tensor())?;
-            let (standing, slope) =
-                objective.standing_and_gradient(&scores.flatten_all()?.to_vec1::<f32>()?);
-            if best.as_ref().is_none_or(|(kept, _)| standing.beats(kept)) {
-                best = Some((standing, delta.clone()));
+            let (value, slope) =
+                objective.value_and_gradient(&scores.flatten_all()?.to_vec1::<f32>()?);
+            if best.as_ref().is_none_or(|(kept, _)| value.beats(kept)) {
+                best = Some((value, delta.clone()));
             }
             if step == steps || input.stopped() {
                 break;
@@ -293,7 +293,7 @@ impl<'a> Field<'a> {
             let share = FIRST_STEP * (1.0 - step as f64 / steps as f64);
             self.step(&mut delta, gradient, share)?;
         }
-        Ok(best.expect("the start is looked at"))
+        Ok(best.expect("the starting point is evaluated"))
     }
 
     fn forward(&self, input: &Tensor) -> Result<Tensor> {
@@ -487,7 +487,7 @@ mod tests {
     use crate::attack::testing::{accuracy, graph, targets, trained, untrained};
     use crate::attack::{Attack, Attacked};
     use crate::classifier::to_matrix;
-    use gnarl_graph::names::Choice;
+    use gnarl_graph::settings::Choice;
     use gnarl_nn::networks::Backbone;
 
     fn run(model: &dyn Classifier, graph: &Graph, pgd: PgdFeatures) -> Attacked {
@@ -513,7 +513,7 @@ mod tests {
         let targets = targets(graph);
         let clean = model.scores(graph).unwrap();
         let objective = Objective::new(loss, &targets, clean.data(), clean.num_cols());
-        objective.standing(model.scores(at).unwrap().data()).loss
+        objective.value(model.scores(at).unwrap().data()).loss
     }
 
     /// Returns noise that moves every row (or the matrix) exactly as far as the attack may.
@@ -544,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn it_beats_noise_of_the_same_norm_on_trained_and_random_models() {
+    fn pgd_beats_noise_of_the_same_norm() {
         let graph = graph(1);
         for (norm, scope) in MEASURES {
             for maximised in [Loss::Margin, Loss::CrossEntropy] {
@@ -641,53 +641,59 @@ mod tests {
                 .unwrap()
                 .to_dense()
         };
-        let usual = PgdFeatures {
+        let defaults = PgdFeatures {
             steps: 5,
             restarts: 1,
             ..PgdFeatures::budget(0.3)
         };
-        let base = of(usual);
-        assert_eq!(of(usual), base);
+        let base = of(defaults);
+        assert_eq!(of(defaults), base);
         for other in [
             PgdFeatures {
                 norm: Norm::Infinity,
-                ..usual
+                ..defaults
             },
             PgdFeatures {
                 scope: Scope::Matrix,
-                ..usual
+                ..defaults
             },
             PgdFeatures {
                 loss: Loss::CrossEntropy,
-                ..usual
+                ..defaults
             },
-            PgdFeatures { steps: 6, ..usual },
+            PgdFeatures {
+                steps: 6,
+                ..defaults
+            },
             PgdFeatures {
                 budget: 0.2,
-                ..usual
+                ..defaults
             },
             PgdFeatures {
                 support: 0.5,
-                ..usual
+                ..defaults
             },
         ] {
             assert_ne!(of(other), base, "{other:?}");
         }
         let refusal = |pgd: PgdFeatures| pgd.check().unwrap_err().to_string();
         assert_eq!(
-            refusal(PgdFeatures { steps: 0, ..usual }),
+            refusal(PgdFeatures {
+                steps: 0,
+                ..defaults
+            }),
             "steps must be in [1, 1000000] (got 0)"
         );
         assert_eq!(
             refusal(PgdFeatures {
                 restarts: 0,
-                ..usual
+                ..defaults
             }),
             "restarts must be in [1, 1000000] (got 0)"
         );
         let e = refusal(PgdFeatures {
             norm: Norm::P(3.0),
-            ..usual
+            ..defaults
         });
         assert_eq!(e, "norm must be 2 or inf, which have a projection (got 3)");
     }

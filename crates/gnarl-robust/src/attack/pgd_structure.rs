@@ -14,9 +14,9 @@
 //! tried in addition.
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::block::{MAX_BLOCK, Search, ascend};
@@ -132,8 +132,8 @@ mod tests {
     use crate::attack::testing::{accuracy, graph, targets, trained, untrained, untrained_with};
     use crate::attack::{Attack, Attacked};
     use crate::classifier::{Classifier, FromFn, WhiteBox};
-    use gnarl_graph::names::Choice;
     use gnarl_graph::operator::ClassicalOperator;
+    use gnarl_graph::settings::Choice;
     use gnarl_nn::networks::Backbone;
     use gnarl_nn::operator::{Cgso, Initialisation, OperatorChoice};
 
@@ -162,7 +162,7 @@ mod tests {
     };
 
     #[test]
-    fn it_beats_dice_and_chance() {
+    fn pgd_beats_dice_and_random_flips() {
         let graph = graph(1);
         let flips = graph.num_edges() / 10;
         for backbone in [Backbone::GCN, Backbone::SAGE] {
@@ -193,7 +193,7 @@ mod tests {
         let loss = |model: &WhiteBox, at: &Graph| {
             let (targets, clean) = (targets(&graph), model.scores(&graph).unwrap());
             let objective = Objective::new(Loss::Margin, &targets, clean.data(), clean.num_cols());
-            objective.standing(model.scores(at).unwrap().data()).loss
+            objective.value(model.scores(at).unwrap().data()).loss
         };
         for kind in ClassicalOperator::ALL {
             let model = untrained_with(&graph, Backbone::GCN, OperatorChoice::Classical(kind));

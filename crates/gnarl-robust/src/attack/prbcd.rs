@@ -12,9 +12,9 @@
 //! size.
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::{Rng, stream};
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::block::{self, MAX_BLOCK, Search, State, ascend};
@@ -133,9 +133,9 @@ impl Prbcd {
                 flips,
                 STEP / (1.0 + late as f64).sqrt(),
             );
-            let standing = objective.standing(&search.scores_of(&search.largest(flips))?);
-            if best.as_ref().is_none_or(|(least, _)| standing.beats(least)) {
-                best = Some((standing, search.state()));
+            let value = objective.value(&search.scores_of(&search.largest(flips))?);
+            if best.as_ref().is_none_or(|(least, _)| value.beats(least)) {
+                best = Some((value, search.state()));
             }
             if epoch + 1 < self.epochs {
                 search.exchange(rng)?;
@@ -155,7 +155,7 @@ mod tests {
     use crate::attack::grbcd::Grbcd;
     use crate::attack::testing::{accuracy, graph, targets, trained};
     use crate::attack::{Attack, Attacked, Part};
-    use gnarl_graph::names::Choice;
+    use gnarl_graph::settings::Choice;
     use gnarl_nn::networks::Backbone;
 
     fn run(attack: impl Into<Attack>, graph: &Graph, seed: u64) -> (Attacked, f64) {

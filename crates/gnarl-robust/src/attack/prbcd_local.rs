@@ -7,9 +7,9 @@
 //! after the other on one graph, as in Nettack, each with its own budget.
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::block::{self, MAX_BLOCK, Search};
@@ -154,14 +154,14 @@ mod tests {
     fn the_model_itself_is_a_better_guide_than_a_surrogate() {
         let graph = graph(1);
         let model = trained(&graph, Backbone::GCN);
-        let right = |scores: &gnarl_graph::DenseMatrix<f32>, &(u, class): &(u32, u32)| {
+        let correct = |scores: &gnarl_graph::DenseMatrix<f32>, &(u, class): &(u32, u32)| {
             let row = scores.row(u as usize);
             (0..row.len()).all(|c| c == class as usize || row[c] < row[class as usize])
         };
         let clean = model.scores(&graph).unwrap();
         let some: Vec<(u32, u32)> = targets(&graph)
             .into_iter()
-            .filter(|target| right(&clean, target))
+            .filter(|target| correct(&clean, target))
             .take(12)
             .collect();
         let training = training(&graph);
@@ -182,7 +182,9 @@ mod tests {
                     .iter()
                     .all(|flip| some.iter().any(|&(u, _)| flip.target == Some(u)))
             );
-            some.iter().filter(|target| right(&scores, target)).count()
+            some.iter()
+                .filter(|target| correct(&scores, target))
+                .count()
         };
         let ours = left(
             PrbcdLocal {

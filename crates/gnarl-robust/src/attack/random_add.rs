@@ -4,12 +4,12 @@
 use std::collections::HashSet;
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::method::{AttackInput, Method, edges};
-use crate::perturb::{Budget, EdgeShare, draw_pairs, flipped};
+use crate::perturb::{Budget, EdgeShare, flipped, sample_pairs};
 use gnarl_graph::Result;
 
 /// Adds random edges, as many as the budget and the number of free pairs allow.
@@ -35,7 +35,7 @@ impl Method for RandomAdd {
         let rng = &mut stream(seed, "random flips", 0);
         let apart = |u: u32, v: u32| !graph.has_edge(u, v);
         let count = EdgeShare::new(self.budget)?.flips(graph);
-        let pairs = draw_pairs(graph.num_nodes(), count, apart, &mut HashSet::new(), rng);
+        let pairs = sample_pairs(graph.num_nodes(), count, apart, &mut HashSet::new(), rng);
         flipped(graph, &pairs)
     }
 

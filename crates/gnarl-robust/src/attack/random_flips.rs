@@ -4,12 +4,12 @@
 use std::collections::HashSet;
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::method::{AttackInput, Method, edges};
-use crate::perturb::{Budget, EdgeShare, draw_pairs, flipped};
+use crate::perturb::{Budget, EdgeShare, flipped, sample_pairs};
 use gnarl_graph::Result;
 
 /// Flips random node pairs. Most pairs of a sparse graph have no edge, so most flips add one.
@@ -34,7 +34,7 @@ impl Method for RandomFlips {
         let graph = input.graph;
         let rng = &mut stream(seed, "random flips", 0);
         let count = EdgeShare::new(self.budget)?.flips(graph);
-        let pairs = draw_pairs(
+        let pairs = sample_pairs(
             graph.num_nodes(),
             count,
             |_, _| true,

@@ -2,12 +2,12 @@
 //! (Dai et al. 2018, [arXiv:1806.02371](https://arxiv.org/abs/1806.02371)).
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::stream;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::method::{AttackInput, Method, edges};
-use crate::perturb::{Budget, EdgeShare, draw_edges, flipped};
+use crate::perturb::{Budget, EdgeShare, flipped, sample_edges};
 use gnarl_graph::Result;
 
 /// Removes random edges, as many as the budget allows.
@@ -32,7 +32,7 @@ impl Method for RandomRemove {
         let graph = input.graph;
         let rng = &mut stream(seed, "random flips", 0);
         let count = EdgeShare::new(self.budget)?.flips(graph);
-        flipped(graph, &draw_edges(graph.edges().collect(), count, rng))
+        flipped(graph, &sample_edges(graph.edges().collect(), count, rng))
     }
 
     fn budget(&self) -> gnarl_graph::Result<Budget> {

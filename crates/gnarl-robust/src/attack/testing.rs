@@ -79,11 +79,11 @@ pub fn training(graph: &Graph) -> Vec<(u32, u32)> {
 /// Returns the accuracy of a model on the targets in per cent, on another version of the graph.
 pub fn accuracy(model: &dyn Classifier, graph: &Graph, at: &Graph) -> f64 {
     let (scores, targets) = (model.scores(at).unwrap(), targets(graph));
-    let right = targets
+    let correct = targets
         .iter()
         .filter(|(u, c)| argmax(scores.row(*u as usize)) == *c as usize)
         .count();
-    100.0 * right as f64 / targets.len() as f64
+    100.0 * correct as f64 / targets.len() as f64
 }
 
 /// Returns the change by an attack that evaluates no model.

@@ -4,9 +4,10 @@
 use gnarl_graph::{DenseMatrix, Graph};
 use gnarl_tensor::{DType, Device, Tensor};
 
+use super::early_exit::MultiExit;
 use super::{Classifier, input_of_graph};
 use gnarl_graph::Result;
-use gnarl_nn::depth::{ExitClassifier, ExitPredictions, Policy, Structure};
+use gnarl_nn::depth::{ExitClassifier, Policy, Structure};
 use gnarl_nn::networks::{Batch, GraphModel, Membership, Pass, Weights};
 use gnarl_nn::operator::{OperatorChoice, propagation};
 
@@ -48,8 +49,13 @@ impl GraphEarlyExit {
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
+}
 
-    /// Computes the scores of every exit, each `[1, classes]`.
+impl MultiExit for GraphEarlyExit {
+    fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
     fn exit_scores(&self, graph: &Graph) -> Result<Vec<Tensor>> {
         let pass = Pass::evaluation(&self.weights);
         let latent = match graph.num_nodes() {
@@ -69,7 +75,11 @@ impl GraphEarlyExit {
                 )?
             }
         };
-        Ok(self.exits.answers(&latent, &pass)?)
+        Ok(self.exits.outputs(&latent, &pass)?)
+    }
+
+    fn structure<'a>(&self, graph: &'a Graph) -> Result<Structure<'a>> {
+        Structure::of_graphs(std::slice::from_ref(graph), &self.policy.kinds())
     }
 }
 
@@ -79,10 +89,6 @@ impl Classifier for GraphEarlyExit {
     }
 
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        let scores = self.exit_scores(graph)?;
-        let structure = Structure::of_graphs(std::slice::from_ref(graph), &self.policy.kinds())?;
-        self.policy
-            .choose(&structure, &ExitPredictions::new(&scores)?)?
-            .scores(&scores)
+        self.chosen_scores(graph)
     }
 }

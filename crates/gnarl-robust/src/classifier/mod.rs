@@ -57,7 +57,7 @@ pub trait Classifier: Sync {
 
     /// Returns, for a classifier that may drop edges before a prediction, true for each unconnected
     /// pair that would be kept. Other pairs are useless to an attack.
-    fn would_stay(&self, graph: &Graph, pairs: &[Pair]) -> Result<Option<Vec<bool>>> {
+    fn keeps_edges(&self, graph: &Graph, pairs: &[Pair]) -> Result<Option<Vec<bool>>> {
         let _ = (graph, pairs);
         Ok(None)
     }

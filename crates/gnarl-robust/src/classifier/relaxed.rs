@@ -118,7 +118,7 @@ impl Relaxed {
     /// Computes the operator with further pairs `absent` that have no edge and no variable. They do
     /// not change the operator; the gradients to their `weights`, all zero, are those of adding the
     /// edge. They cost far less than pairs with a variable.
-    pub fn operator_beside(
+    pub fn operator_with_absent(
         &self,
         weights: &Tensor,
         absent: &Arc<Pairs>,
@@ -134,12 +134,12 @@ impl Relaxed {
     ) -> Result<Operator> {
         let with_zero = Tensor::cat(&[weights, &Tensor::zeros(1, DType::F32, &Device::Cpu)?], 0)?;
         let a = with_zero.index_select(&self.pair_of, 0)?;
-        let beside = |operator: Operator, scales: [Option<Tensor>; 2]| match absent {
-            Some((pairs, weights)) => operator.beside(pairs, weights, scales),
+        let with_absent = |operator: Operator, scales: [Option<Tensor>; 2]| match absent {
+            Some((pairs, weights)) => operator.with_pairs(pairs, weights, scales),
             None => Ok(operator),
         };
         if self.kind == Op::Adjacency {
-            return Ok(beside(self.pattern.with_values(&a)?, [None, None])?);
+            return Ok(with_absent(self.pattern.with_values(&a)?, [None, None])?);
         }
         let ones = Tensor::ones((self.pattern.num_cols(), 1), DType::F32, &Device::Cpu)?;
         let mut degrees = self.pattern.with_values(&a)?.apply(&ones)?;
@@ -182,7 +182,7 @@ impl Relaxed {
                 )
             }
         };
-        Ok(beside(self.pattern.with_values(&values)?, scales)?)
+        Ok(with_absent(self.pattern.with_values(&values)?, scales)?)
     }
 
     /// Computes `diag(d) + Σ_p diag(r_p) A diag(c_p)` for weights of the pairs, which may take
@@ -338,7 +338,7 @@ impl Differentiable for WhiteBox {
         )?;
         let learned = self.learned_operator(graph)?;
         let Some(factors) = learned.factors().map(Tensor::detach) else {
-            let what = "an operator that is not learned has no centralities to hold";
+            let what = "an operator that is not learned has no centralities to keep";
             return Err(gnarl_graph::Error::argument("operator", what));
         };
         Ok(Box::new(move |_, weights| {
@@ -351,7 +351,7 @@ impl Differentiable for WhiteBox {
     }
 
     fn how(&self) -> &'static str {
-        "by a stand-in: the centralities of its operator are held as they are on the clean graph"
+        "by an approximation: the centralities of its operator stay those of the clean graph"
     }
 }
 
@@ -513,7 +513,7 @@ mod tests {
             });
             let part = Relaxed::new(&graph, kind, present).unwrap();
             let got = slopes(&|p, none| {
-                part.operator_beside(&part.weights(p).unwrap(), &pairs, none)
+                part.operator_with_absent(&part.weights(p).unwrap(), &pairs, none)
                     .unwrap()
             });
             for (got, expected) in got.iter().zip(&expected) {

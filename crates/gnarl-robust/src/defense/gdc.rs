@@ -18,8 +18,8 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::names::{Choice, Settings};
 use gnarl_graph::operator::ClassicalOperator;
+use gnarl_graph::settings::{Choice, Settings};
 use gnarl_graph::{CsrMatrix, Graph};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_mean_nothing_are_refused() {
+    fn invalid_settings_are_refused() {
         let graph = Graph::empty(3).unwrap();
         let fail = |gdc: Gdc| gdc.propagation(&graph).unwrap_err().to_string();
         for alpha in [0.0, 1.0, -0.1, f64::NAN] {

@@ -5,7 +5,7 @@
 //! The similarity is `|A ∩ B| / |A ∪ B|` of the non-zero features A and B of two nodes; their values
 //! do not matter. Two nodes without features have similarity zero.
 
-use gnarl_graph::names::{Choice, Settings};
+use gnarl_graph::settings::{Choice, Settings};
 use gnarl_graph::{Features, Graph};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -56,8 +56,9 @@ impl Jaccard {
     fn keeps(&self, graph: &Graph, pairs: &[Pair]) -> Result<Vec<bool>> {
         self.check()?;
         let Some(features) = graph.features() else {
-            let what = "the graph has no features to compare nodes by; take another --defense, or a graph with features";
-            return Err(gnarl_graph::Error::argument("jaccard", what));
+            let what = "the graph has no features to compare nodes by";
+            let remedy = "take another --defense, or a graph with features";
+            return Err(gnarl_graph::Error::missing("jaccard", what, remedy));
         };
         let supports: Vec<Vec<u32>> = (0..graph.num_nodes())
             .into_par_iter()
@@ -136,7 +137,7 @@ mod tests {
 
     /// Features {0, 1}, {0, 1, 2}, {2, 3}, {3} and none. Similarities by hand: 0-1 2/3, 1-2 1/4,
     /// 2-3 1/2, 0-3 0, and 3-4 0.
-    fn scene() -> Graph {
+    fn fixture() -> Graph {
         #[rustfmt::skip]
         let values = vec![
             1.0, 0.5, 0.0, 0.0,
@@ -170,7 +171,7 @@ mod tests {
 
     #[test]
     fn edges_by_hand_with_their_weights() {
-        let graph = scene();
+        let graph = fixture();
         assert_eq!(left(&graph, 0.01), [(0, 1, 0.5), (1, 2, 2.0), (2, 3, 3.0)]);
         assert_eq!(
             left(&graph, 0.25),
@@ -189,7 +190,7 @@ mod tests {
         let columns = vec![0, 1, 0, 1, 2, 2, 3, 3, 3];
         let values = vec![1.0, 0.5, 2.0, 1.0, -1.0, 1.0, 0.1, 3.0, 0.0];
         let sparse = Features::Sparse(CsrMatrix::new(4, offsets, columns, values).unwrap());
-        let graph = scene();
+        let graph = fixture();
         let same = graph.clone().with_features(sparse).unwrap();
         for threshold in [0.0, 0.25, 0.6] {
             assert_eq!(left(&same, threshold), left(&graph, threshold));

@@ -91,8 +91,8 @@ mod tests {
     use gnarl_graph::{DenseMatrix, Features};
 
     #[test]
-    fn the_list_says_what_is_stored() {
-        gnarl_graph::names::assert_listed(
+    fn the_list_matches_stored_names() {
+        gnarl_graph::settings::assert_listed(
             Defense::LIST,
             Defense::all().map(|defense| defense.stored()),
         );

@@ -1,7 +1,7 @@
 //! No defence: the graph stays as it is.
 
 use gnarl_graph::Graph;
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Preprocess;

@@ -23,8 +23,8 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::names::{Choice, Settings};
 use gnarl_graph::operator::ClassicalOperator;
+use gnarl_graph::settings::{Choice, Settings};
 use gnarl_graph::spectrum::{EigenSettings, Which, sparse_eigenpairs};
 use gnarl_graph::{CsrMatrix, Graph};
 use serde::{Deserialize, Serialize};

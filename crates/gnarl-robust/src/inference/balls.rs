@@ -43,7 +43,7 @@ impl Similarity {
 }
 
 /// Returns the default radius: the published one for Cora.
-pub(super) fn usual_radius(part: PerturbationTarget) -> f64 {
+pub(super) fn default_radius(part: PerturbationTarget) -> f64 {
     match part {
         PerturbationTarget::Features => 0.1,
         PerturbationTarget::Structure => 0.02,
@@ -52,10 +52,10 @@ pub(super) fn usual_radius(part: PerturbationTarget) -> f64 {
 
 /// Default share of the edges of a graph of a set that may be flipped. The published share for a
 /// large graph is less than one edge of a small graph.
-pub(super) const USUAL_SHARE_ON_SETS: f64 = 0.1;
+pub(super) const DEFAULT_SHARE_ON_SETS: f64 = 0.1;
 
 /// Returns the candidate radii of tuning, the smallest first.
-pub(super) fn tried_radii(part: PerturbationTarget, of: Input) -> [f64; 4] {
+pub(super) fn candidate_radii(part: PerturbationTarget, of: Input) -> [f64; 4] {
     match (part, of) {
         (PerturbationTarget::Features, _) => [0.1, 0.3, 0.5, 0.9],
         (PerturbationTarget::Structure, Input::Nodes) => [0.005, 0.01, 0.02, 0.04],
@@ -64,7 +64,7 @@ pub(super) fn tried_radii(part: PerturbationTarget, of: Input) -> [f64; 4] {
 }
 
 impl Neighbourhood for FeatureBall {
-    fn draw(
+    fn sample(
         &self,
         centre: &Graph,
         _: &DenseMatrix<f32>,
@@ -77,12 +77,12 @@ impl Neighbourhood for FeatureBall {
         let features = dense_features(centre)?;
         let (rows, cols) = (features.num_rows(), features.num_cols());
         let radii = ball.radii(rows, cols, rng);
-        let mut drawn = features.clone();
+        let mut sampled = features.clone();
         let mut step = vec![0.0; cols];
         let (mut product, mut own, mut other) = (0.0, 0.0, 0.0);
         for (i, &radius) in radii.iter().enumerate() {
             ball.fill_row(radius, &mut step, rng);
-            for (x, z) in drawn.row_mut(i).iter_mut().zip(&step) {
+            for (x, z) in sampled.row_mut(i).iter_mut().zip(&step) {
                 let (before, after) = (f64::from(*x), f64::from(*x) + z);
                 (product, own, other) = (
                     product + before * after,
@@ -92,7 +92,7 @@ impl Neighbourhood for FeatureBall {
                 *x = after as f32;
             }
         }
-        let graph = centre.clone().with_features(Features::Dense(drawn))?;
+        let graph = centre.clone().with_features(Features::Dense(sampled))?;
         Ok(Some((graph, self.similarity.of(product, own, other))))
     }
 }
@@ -100,7 +100,7 @@ impl Neighbourhood for FeatureBall {
 /// Returns a graph's features as a dense matrix.
 pub(super) fn dense_features(graph: &Graph) -> Result<DenseMatrix<f32>> {
     graph.features().map(Features::to_dense).ok_or_else(|| {
-        let what = "the graph has no features to draw others around";
+        let what = "the graph has no features to sample neighbours of";
         Error::argument("inference", what)
     })
 }
@@ -161,7 +161,7 @@ fn binomial_share(r: usize, d: usize) -> f64 {
 }
 
 impl Neighbourhood for StructureBall {
-    fn draw(
+    fn sample(
         &self,
         centre: &Graph,
         _: &DenseMatrix<f32>,
@@ -175,7 +175,7 @@ impl Neighbourhood for StructureBall {
             FlipDistribution::Binomial => FlipLaw::Binomial,
             FlipDistribution::Uniform => FlipLaw::Uniform,
         };
-        let pairs = FlipBall::new(centre.num_nodes(), radius, law)?.draw(rng);
+        let pairs = FlipBall::new(centre.num_nodes(), radius, law)?.sample(rng);
         let alike = match self.flips {
             FlipDistribution::Binomial => binomial_share(radius, pairs.len()),
             FlipDistribution::Uniform => 1.0,
@@ -203,24 +203,32 @@ mod tests {
         assert!((total - 1.0).abs() < 1e-9, "{total}");
     }
 
-    #[test]
-    fn neighbours_lie_in_their_ball() {
+    /// A random graph with features.
+    fn graph() -> Graph {
         let graph = gnarl_graph::generate::erdos_renyi(40, 0.2, 1).unwrap();
         let values: Vec<f32> = (0..40 * 6).map(|i| (i % 7) as f32 / 7.0).collect();
-        let graph = graph
+        graph
             .with_features(Features::Dense(DenseMatrix::new(40, 6, values).unwrap()))
-            .unwrap();
-        let before = dense_features(&graph).unwrap();
-        let answer = DenseMatrix::zeros(40, 2);
-        let rng = &mut stream(1, "balls test", 0);
-        for _ in 0..20 {
-            let (neighbour, alike) = FeatureBall {
-                radius: 0.5,
-                similarity: Similarity::Cosine,
-            }
-            .draw(&graph, &answer, rng)
             .unwrap()
-            .unwrap();
+    }
+
+    fn features(radius: f64, similarity: Similarity) -> FeatureBall {
+        FeatureBall { radius, similarity }
+    }
+
+    fn structure(share: f64, flips: FlipDistribution) -> StructureBall {
+        StructureBall { share, flips }
+    }
+
+    #[test]
+    fn feature_neighbours_lie_in_their_ball() {
+        let graph = graph();
+        let before = dense_features(&graph).unwrap();
+        let prediction = DenseMatrix::zeros(40, 2);
+        let rng = &mut stream(1, "balls test", 0);
+        let ball = features(0.5, Similarity::Cosine);
+        for _ in 0..20 {
+            let (neighbour, alike) = ball.sample(&graph, &prediction, rng).unwrap().unwrap();
             let after = dense_features(&neighbour).unwrap();
             let squares = |row: &[f32]| row.iter().map(|x| f64::from(x * x)).sum::<f64>();
             for i in 0..40 {
@@ -240,58 +248,41 @@ mod tests {
                 .sum();
             let expected = product / (squares(after.data()) * squares(before.data())).sqrt();
             assert!((alike - expected).abs() < 1e-5, "{alike}, not {expected}");
+        }
+    }
 
-            let ball = StructureBall {
-                share: 0.1,
-                flips: FlipDistribution::Uniform,
-            };
-            let (neighbour, alike) = ball.draw(&graph, &answer, rng).unwrap().unwrap();
-            let flips = graph
-                .edges()
-                .filter(|&(u, v)| !neighbour.has_edge(u, v))
-                .count()
-                + neighbour
-                    .edges()
-                    .filter(|&(u, v)| !graph.has_edge(u, v))
-                    .count();
+    #[test]
+    fn structure_neighbours_lie_in_their_ball() {
+        let graph = graph();
+        let prediction = DenseMatrix::zeros(40, 2);
+        let rng = &mut stream(1, "balls test", 1);
+        let ball = structure(0.1, FlipDistribution::Uniform);
+        for _ in 0..20 {
+            let (neighbour, alike) = ball.sample(&graph, &prediction, rng).unwrap().unwrap();
+            let removed = graph.edges().filter(|&(u, v)| !neighbour.has_edge(u, v));
+            let added = neighbour.edges().filter(|&(u, v)| !graph.has_edge(u, v));
+            let flips = removed.count() + added.count();
             assert!(
                 flips <= ball.radius(&graph).unwrap() && alike == 1.0,
                 "{flips}"
             );
         }
-        assert!(
-            FeatureBall {
-                radius: 0.0,
-                similarity: Similarity::One
-            }
-            .draw(&graph, &answer, rng)
-            .unwrap()
-            .is_none()
-        );
-        assert!(
-            StructureBall {
-                share: 0.0,
-                flips: FlipDistribution::Binomial
-            }
-            .draw(&graph, &answer, rng)
-            .unwrap()
-            .is_none()
-        );
-        let e = FeatureBall {
-            radius: f64::NAN,
-            similarity: Similarity::One,
-        }
-        .draw(&graph, &answer, rng)
-        .unwrap_err()
-        .to_string();
+    }
+
+    #[test]
+    fn radii_of_zero_have_no_neighbours_and_bad_ones_are_refused() {
+        let graph = graph();
+        let prediction = DenseMatrix::zeros(40, 2);
+        let rng = &mut stream(1, "balls test", 2);
+        let nothing = features(0.0, Similarity::One).sample(&graph, &prediction, rng);
+        assert!(nothing.unwrap().is_none());
+        let nothing = structure(0.0, FlipDistribution::Binomial).sample(&graph, &prediction, rng);
+        assert!(nothing.unwrap().is_none());
+        let bad = features(f64::NAN, Similarity::One).sample(&graph, &prediction, rng);
+        let e = bad.unwrap_err().to_string();
         assert!(e.contains("NaN"), "{e}");
-        let e = StructureBall {
-            share: -1.0,
-            flips: FlipDistribution::Binomial,
-        }
-        .radius(&graph)
-        .unwrap_err()
-        .to_string();
+        let bad = structure(-1.0, FlipDistribution::Binomial).radius(&graph);
+        let e = bad.unwrap_err().to_string();
         assert!(e.contains("-1"), "{e}");
     }
 }

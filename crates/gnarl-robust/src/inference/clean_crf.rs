@@ -2,7 +2,7 @@
 //! neighbours that look like clean inputs ([`CleanFeatures`], [`CleanEdges`]). There is no ball and
 //! no radius: the distance of the neighbours is estimated from the input.
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::robust_crf::SIGMAS;
@@ -72,14 +72,14 @@ impl CleanCrf {
             stop_early,
             ..
         } = *self;
-        let usual = if self.target == Some(PerturbationTarget::Structure) {
+        let default_iterations = if self.target == Some(PerturbationTarget::Structure) {
             2
         } else {
             1
         };
         Crf {
             samples,
-            iterations: self.iterations.unwrap_or(usual),
+            iterations: self.iterations.unwrap_or(default_iterations),
             sigma: self.sigma.unwrap_or(SIGMA),
             hard_voting,
             stop_early,
@@ -158,7 +158,7 @@ impl Method for CleanCrf {
         ))
     }
 
-    fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
+    fn sampling_region<'a>(&self, prior: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
         match (self.target.unwrap_or(PerturbationTarget::Features), prior?) {
             (PerturbationTarget::Features, prior @ Prior::Features(_)) => {
                 Some(SamplingRegion::Clean(prior))

@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use super::crf::{Crf, NeighbourSampler, Neighbourhood};
 use super::trial::Trial;
+use super::{CleanPrior, PerturbationTarget};
 use crate::classifier::Classifier;
 use gnarl_graph::{Error, Result};
 
@@ -50,14 +51,14 @@ const TRIAL_NEIGHBOURS: usize = 3;
 const BEYOND: f64 = 1.5;
 
 /// Largest share of edges that may count as adversarial.
-const MOST_PUT_IN: f64 = 0.5;
+const MAX_ADVERSARIAL_SHARE: f64 = 0.5;
 
 impl CleanEdges {
     /// Learns the prior from the graph that the model was trained on.
     pub fn fit(model: &dyn Classifier, graph: &Graph) -> Result<Self> {
-        let answer = Crf::new(1.0).output(model.scores(graph)?)?;
+        let prediction = Crf::new(1.0).output(model.scores(graph)?)?;
         Ok(Self {
-            agreement: mean(&agreements(graph, &answer)),
+            agreement: mean(&agreements(graph, &prediction)),
             trusted: None,
         })
     }
@@ -80,7 +81,7 @@ impl CleanEdges {
         };
         let changed =
             |share| Ok(with_foreign_edges(graph, &clean[0], share)?.map(|changed| vec![changed]));
-        let trusted = Trial::trusted(&TRIAL_SHARES, changed, |changed| {
+        let trusted = Trial::tested_limit(&TRIAL_SHARES, changed, |changed| {
             Trial::new(model, &untested, &crf, changed, &clean)
         })?;
         Ok(Self {
@@ -89,43 +90,25 @@ impl CleanEdges {
         })
     }
 
-    /// Returns the largest tested share of adversarial edges at which the method helps; `None` if
-    /// untested.
-    pub fn trusted(&self) -> Option<f64> {
-        self.trusted
-    }
-
-    /// Refuses a prior that no graph can have, as from a corrupt file.
-    pub(super) fn check(&self) -> Result<()> {
-        // The agreement is a mean of products of probabilities, which sum to one up to rounding.
-        let trust = self
-            .trusted
-            .is_none_or(|share| (0.0..=1.0).contains(&share));
-        if (0.0..=1.0 + 1e-5).contains(&self.agreement) && trust {
-            return Ok(());
-        }
-        let what = format!("an agreement of {} must lie in 0 to 1", self.agreement);
-        Err(Error::argument("clean edges", what))
-    }
-
     /// Returns the probability of being clean for every edge, in the order of [`Graph::edges`];
     /// `None` if all edges count as clean.
-    fn chances(&self, graph: &Graph, answer: &DenseMatrix<f32>) -> Option<Vec<f64>> {
-        let agree = agreements(graph, answer);
-        let put_in = ((self.agreement - mean(&agree)) / self.agreement.max(f64::MIN_POSITIVE))
-            .clamp(0.0, MOST_PUT_IN);
+    fn chances(&self, graph: &Graph, prediction: &DenseMatrix<f32>) -> Option<Vec<f64>> {
+        let agree = agreements(graph, prediction);
+        let adversarial_share = ((self.agreement - mean(&agree))
+            / self.agreement.max(f64::MIN_POSITIVE))
+        .clamp(0.0, MAX_ADVERSARIAL_SHARE);
         let is_beyond = self
             .trusted
-            .is_some_and(|trusted| put_in > BEYOND * trusted);
-        if put_in == 0.0 || agree.is_empty() || is_beyond {
+            .is_some_and(|trusted| adversarial_share > BEYOND * trusted);
+        if adversarial_share == 0.0 || agree.is_empty() || is_beyond {
             return None;
         }
         let (nodes, edges) = (graph.num_nodes() as f64, graph.num_edges() as f64);
-        let width = answer.num_cols();
+        let width = prediction.num_cols();
         let (mut by_ends, mut by_nodes) = (vec![0.0; width], vec![0.0; width]);
         for u in 0..graph.num_nodes() {
             let ends = graph.degree(u as u32) as f64;
-            for (c, &p) in answer.row(u).iter().enumerate() {
+            for (c, &p) in prediction.row(u).iter().enumerate() {
                 by_ends[c] += f64::from(p) * ends / (2.0 * edges);
                 by_nodes[c] += f64::from(p) / nodes;
             }
@@ -137,8 +120,9 @@ impl CleanEdges {
                 + (1.0 - agree) * (1.0 - self.agreement)
                     / (1.0 - ends_alike).max(f64::MIN_POSITIVE);
             let degrees = graph.degree(u) as f64 * graph.degree(v) as f64;
-            let clean = (1.0 - put_in) * degrees / (2.0 * edges) * class_factor;
-            let foreign = put_in * edges / (nodes * (nodes - 1.0) / 2.0 * nodes_unlike).max(1.0)
+            let clean = (1.0 - adversarial_share) * degrees / (2.0 * edges) * class_factor;
+            let foreign = adversarial_share * edges
+                / (nodes * (nodes - 1.0) / 2.0 * nodes_unlike).max(1.0)
                 * (1.0 - agree);
             if clean + foreign > 0.0 {
                 clean / (clean + foreign)
@@ -178,12 +162,12 @@ fn with_foreign_edges(graph: &Graph, classes: &[usize], share: f64) -> Result<Op
 }
 
 /// Returns the probability that both ends are of one class, for every edge.
-fn agreements(graph: &Graph, answer: &DenseMatrix<f32>) -> Vec<f64> {
+fn agreements(graph: &Graph, prediction: &DenseMatrix<f32>) -> Vec<f64> {
     let product = |(u, v): (u32, u32)| {
-        answer
+        prediction
             .row(u as usize)
             .iter()
-            .zip(answer.row(v as usize))
+            .zip(prediction.row(v as usize))
             .map(|(a, b)| f64::from(a * b))
             .sum()
     };
@@ -206,22 +190,44 @@ pub(super) fn thinned(graph: &Graph, chances: &[f64], rng: &mut Rng) -> Result<(
     Ok((graph.remove_edges(&left_out)?, 1.0))
 }
 
-impl Neighbourhood for CleanEdges {
-    fn draw(
-        &self,
-        centre: &Graph,
-        answer: &DenseMatrix<f32>,
-        rng: &mut Rng,
-    ) -> Result<Option<(Graph, f64)>> {
-        self.around(centre, answer)?(rng)
+impl CleanPrior for CleanEdges {
+    fn part(&self) -> PerturbationTarget {
+        PerturbationTarget::Structure
     }
 
-    fn around<'a>(
+    fn check(&self) -> Result<()> {
+        // The agreement is a mean of products of probabilities, which sum to one up to rounding.
+        let is_limit_valid = self
+            .trusted
+            .is_none_or(|share| (0.0..=1.0).contains(&share));
+        if (0.0..=1.0 + 1e-5).contains(&self.agreement) && is_limit_valid {
+            return Ok(());
+        }
+        let what = format!("an agreement of {} must lie in 0 to 1", self.agreement);
+        Err(Error::argument("clean edges", what))
+    }
+
+    fn tested_limit(&self) -> Option<f64> {
+        self.trusted
+    }
+}
+
+impl Neighbourhood for CleanEdges {
+    fn sample(
+        &self,
+        centre: &Graph,
+        prediction: &DenseMatrix<f32>,
+        rng: &mut Rng,
+    ) -> Result<Option<(Graph, f64)>> {
+        self.sampler(centre, prediction)?(rng)
+    }
+
+    fn sampler<'a>(
         &'a self,
         centre: &'a Graph,
-        answer: &'a DenseMatrix<f32>,
+        prediction: &'a DenseMatrix<f32>,
     ) -> Result<NeighbourSampler<'a>> {
-        let chances = self.chances(centre, answer);
+        let chances = self.chances(centre, prediction);
         Ok(Box::new(move |rng| {
             chances
                 .as_deref()
@@ -237,7 +243,7 @@ mod tests {
     use crate::classifier::FromFn;
 
     /// Two groups of 60 nodes, and a model that predicts the groups.
-    fn scene() -> (Graph, impl Classifier) {
+    fn fixture() -> (Graph, impl Classifier) {
         let rng = &mut stream(1, "clean edges", 0);
         let mut edges = Vec::new();
         for u in 0..120u32 {
@@ -261,33 +267,33 @@ mod tests {
 
     #[test]
     fn the_training_graph_is_its_own_neighbour() {
-        let (graph, model) = scene();
+        let (graph, model) = fixture();
         let prior = CleanEdges::fit(&model, &graph).unwrap();
-        let answer = Crf::new(1.0).output(model.scores(&graph).unwrap()).unwrap();
+        let prediction = Crf::new(1.0).output(model.scores(&graph).unwrap()).unwrap();
         assert!(
             prior
-                .draw(&graph, &answer, &mut stream(1, "draw", 0))
+                .sample(&graph, &prediction, &mut stream(1, "draw", 0))
                 .unwrap()
                 .is_none()
         );
     }
 
     #[test]
-    fn edges_that_were_put_in_are_left_out_more_often() {
-        let (graph, model) = scene();
+    fn added_edges_are_dropped_more_often() {
+        let (graph, model) = fixture();
         let prior = CleanEdges::fit(&model, &graph).unwrap();
         let foreign: Vec<(u32, u32)> = (0..60u32)
             .map(|u| (u, 60 + (7 * u) % 60))
             .filter(|&(u, v)| !graph.has_edge(u, v))
             .collect();
         let attacked = graph.add_edges(&foreign).unwrap().0;
-        let answer = Crf::new(1.0)
+        let prediction = Crf::new(1.0)
             .output(model.scores(&attacked).unwrap())
             .unwrap();
         let rng = &mut stream(1, "draw", 0);
         let (mut kept_foreign, mut kept_own) = (0.0, 0.0);
         for _ in 0..50 {
-            let (near, _) = prior.draw(&attacked, &answer, rng).unwrap().unwrap();
+            let (near, _) = prior.sample(&attacked, &prediction, rng).unwrap().unwrap();
             assert!(
                 near.edges().all(|(u, v)| attacked.has_edge(u, v)),
                 "an edge came from nowhere"
@@ -309,13 +315,13 @@ mod tests {
 
     #[test]
     fn graphs_without_edges_and_models_without_agreement() {
-        let (_, model) = scene();
+        let (_, model) = fixture();
         let empty = Graph::empty(120).unwrap();
         let prior = CleanEdges::fit(&model, &empty).unwrap();
-        let answer = Crf::new(1.0).output(model.scores(&empty).unwrap()).unwrap();
+        let prediction = Crf::new(1.0).output(model.scores(&empty).unwrap()).unwrap();
         assert!(
             prior
-                .draw(&empty, &answer, &mut stream(1, "draw", 0))
+                .sample(&empty, &prediction, &mut stream(1, "draw", 0))
                 .unwrap()
                 .is_none()
         );

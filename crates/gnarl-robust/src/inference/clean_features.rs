@@ -21,8 +21,12 @@ use serde::{Deserialize, Serialize};
 use super::balls::dense_features;
 use super::crf::{Crf, NeighbourSampler, Neighbourhood};
 use super::trial::Trial;
+use super::{CleanPrior, PerturbationTarget};
 use crate::classifier::Classifier;
 use gnarl_graph::{Error, Result};
+
+/// Subject of the errors of this module.
+const OP: &str = "clean features";
 
 /// Prior of clean features.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,10 +59,16 @@ impl CleanFeatures {
     /// Learns the prior from the features of these nodes, which must be clean.
     pub fn fit(graph: &Graph, nodes: &[u32]) -> Result<Self> {
         let Some(features) = graph.features() else {
-            return Err(refused("the graph has no features to learn from"));
+            return Err(Error::argument(
+                OP,
+                "the graph has no features to learn from",
+            ));
         };
         if nodes.is_empty() {
-            return Err(refused("there are no training nodes to learn from"));
+            return Err(Error::argument(
+                OP,
+                "there are no training nodes to learn from",
+            ));
         }
         Self::fit_rows(&match features {
             Features::Sparse(m) => m.select_rows(nodes),
@@ -82,7 +92,8 @@ impl CleanFeatures {
             values.extend_from_slice(rows.values());
         }
         if offsets.len() == 1 {
-            return Err(refused(
+            return Err(Error::argument(
+                OP,
                 "there are no features of training graphs to learn from",
             ));
         }
@@ -98,7 +109,10 @@ impl CleanFeatures {
             .map(|&v| f64::from(v))
             .collect();
         if values.is_empty() {
-            return Err(refused("all features of the training nodes are zero"));
+            return Err(Error::argument(
+                OP,
+                "all features of the training nodes are zero",
+            ));
         }
         let rate = values.len() as f64 / (num_rows * cols) as f64;
         let mut counts = vec![0.0; cols];
@@ -156,8 +170,8 @@ impl CleanFeatures {
                 ..self.clone()
             };
             for level in TRIAL_LEVELS {
-                let deviation = level * row;
-                let noisy = |(i, graph): (usize, &&Graph)| with_noise(graph, i, deviation);
+                let standard_deviation = level * row;
+                let noisy = |(i, graph): (usize, &&Graph)| with_noise(graph, i, standard_deviation);
                 let noisy = graphs
                     .iter()
                     .enumerate()
@@ -168,7 +182,7 @@ impl CleanFeatures {
                     break;
                 }
                 if trial.helps() {
-                    trusted = deviation;
+                    trusted = standard_deviation;
                 }
             }
         }
@@ -176,41 +190,6 @@ impl CleanFeatures {
             trusted: Some(trusted),
             ..self
         })
-    }
-
-    /// Returns the largest standard deviation of noise that the method corrects; `None` if
-    /// untested.
-    pub fn trusted(&self) -> Option<f64> {
-        self.trusted
-    }
-
-    /// Refuses a prior that no features can have, as from a corrupt file.
-    pub(super) fn check(&self) -> Result<()> {
-        let positive = |x: f64| x.is_finite() && x > 0.0;
-        let what = match self {
-            _ if self.odds.is_empty() || !self.odds.iter().all(|&odds| positive(odds)) => {
-                "odds of every feature above 0"
-            }
-            _ if self.values.is_empty() || self.values.len() > NUM_VALUES => {
-                "1 to 64 values that are not zero"
-            }
-            _ if !self.values.iter().all(|v| v.is_finite() && *v != 0.0) => {
-                "finite values that are not zero"
-            }
-            _ if !(self.spread.is_finite() && self.spread >= 0.0) => "a spread of at least 0",
-            _ if self.row_total.is_some_and(|total| !positive(total)) => "a sum of rows above 0",
-            _ if self
-                .trusted
-                .is_some_and(|noise| !(noise >= 0.0 && noise.is_finite())) =>
-            {
-                "trust of at least 0"
-            }
-            _ => return Ok(()),
-        };
-        Err(Error::argument(
-            "clean features",
-            format!("stored ones need {what}"),
-        ))
     }
 
     /// Returns the estimated standard deviation of noise on features: the spread of their zeros,
@@ -237,10 +216,6 @@ const TRIAL_NEIGHBOURS: usize = 3;
 /// lower one.
 const BEYOND: f64 = 1.25;
 
-fn refused(what: &str) -> Error {
-    Error::argument("clean features", what)
-}
-
 fn mean_row_norm(graphs: &[&Graph]) -> f64 {
     let features = || graphs.iter().filter_map(|graph| graph.features());
     let square = |&v: &f32| f64::from(v).powi(2);
@@ -253,13 +228,13 @@ fn mean_row_norm(graphs: &[&Graph]) -> f64 {
 
 /// Returns graph `place` of the training graphs with Gaussian noise on every feature, the same for
 /// every model.
-fn with_noise(graph: &Graph, place: usize, deviation: f64) -> Result<Graph> {
+fn with_noise(graph: &Graph, place: usize, standard_deviation: f64) -> Result<Graph> {
     let mut noisy = dense_features(graph)?;
     for i in 0..noisy.num_rows() {
         let rng = &mut stream(place as u64, "a trial of clean features", i as u64);
         noisy.row_mut(i).iter_mut().for_each(|x| {
             let z: f64 = StandardNormal.sample(rng);
-            *x += (deviation * z) as f32;
+            *x += (standard_deviation * z) as f32;
         });
     }
     graph.clone().with_features(Features::Dense(noisy))
@@ -320,26 +295,58 @@ impl Table {
     }
 }
 
-impl Neighbourhood for CleanFeatures {
-    fn draw(
-        &self,
-        centre: &Graph,
-        answer: &DenseMatrix<f32>,
-        rng: &mut Rng,
-    ) -> Result<Option<(Graph, f64)>> {
-        self.around(centre, answer)?(rng)
+impl CleanPrior for CleanFeatures {
+    fn part(&self) -> PerturbationTarget {
+        PerturbationTarget::Features
     }
 
-    fn around<'a>(
+    fn check(&self) -> Result<()> {
+        let positive = |x: f64| x.is_finite() && x > 0.0;
+        let what = match self {
+            _ if self.odds.is_empty() || !self.odds.iter().all(|&odds| positive(odds)) => {
+                "odds of every feature above 0"
+            }
+            _ if self.values.is_empty() || self.values.len() > NUM_VALUES => {
+                "1 to 64 values that are not zero"
+            }
+            _ if !self.values.iter().all(|v| v.is_finite() && *v != 0.0) => {
+                "finite values that are not zero"
+            }
+            _ if !(self.spread.is_finite() && self.spread >= 0.0) => "a spread of at least 0",
+            _ if self.row_total.is_some_and(|total| !positive(total)) => "a sum of rows above 0",
+            _ if self
+                .trusted
+                .is_some_and(|noise| !(noise >= 0.0 && noise.is_finite())) =>
+            {
+                "a tested limit of at least 0"
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::argument(OP, format!("stored ones need {what}")))
+    }
+
+    fn tested_limit(&self) -> Option<f64> {
+        self.trusted
+    }
+}
+
+impl Neighbourhood for CleanFeatures {
+    fn sample(
+        &self,
+        centre: &Graph,
+        prediction: &DenseMatrix<f32>,
+        rng: &mut Rng,
+    ) -> Result<Option<(Graph, f64)>> {
+        self.sampler(centre, prediction)?(rng)
+    }
+
+    fn sampler<'a>(
         &'a self,
         centre: &'a Graph,
         _: &'a DenseMatrix<f32>,
     ) -> Result<NeighbourSampler<'a>> {
         let Some(features) = centre.features() else {
-            return Err(Error::argument(
-                "clean features",
-                "the graph has no features",
-            ));
+            return Err(Error::argument(OP, "the graph has no features"));
         };
         if features.num_cols() != self.odds.len() {
             let what = format!(
@@ -347,7 +354,7 @@ impl Neighbourhood for CleanFeatures {
                 features.num_cols(),
                 self.odds.len()
             );
-            return Err(Error::argument("clean features", what));
+            return Err(Error::argument(OP, what));
         }
         let noise = self.noise(features);
         if noise <= f64::from(f32::EPSILON)
@@ -362,9 +369,9 @@ impl Neighbourhood for CleanFeatures {
             .fold((0f32, 0f32), |(low, high), &x| (low.min(x), high.max(x)));
         let table = Table::new(&self.values, noise, f64::from(low), f64::from(high));
         Ok(Box::new(move |rng| {
-            let drawn = self.drawn(&seen, &table, rng)?;
+            let sampled = self.sampled(&seen, &table, rng)?;
             Ok(Some((
-                centre.clone().with_features(Features::Sparse(drawn))?,
+                centre.clone().with_features(Features::Sparse(sampled))?,
                 1.0,
             )))
         }))
@@ -373,7 +380,7 @@ impl Neighbourhood for CleanFeatures {
 
 impl CleanFeatures {
     /// Samples clean features from their posterior, given the observed ones.
-    fn drawn(
+    fn sampled(
         &self,
         seen: &DenseMatrix<f32>,
         table: &Table,
@@ -420,13 +427,13 @@ mod tests {
         Graph::empty(300).unwrap().with_features(features).unwrap()
     }
 
-    fn with_noise(graph: &Graph, deviation: f32) -> Graph {
+    fn with_noise(graph: &Graph, standard_deviation: f32) -> Graph {
         let rng = &mut stream(2, "noise", 0);
         let mut m = dense_features(graph).unwrap();
         for i in 0..m.num_rows() {
             m.row_mut(i).iter_mut().for_each(|x| {
                 let z: f32 = StandardNormal.sample(rng);
-                *x += deviation * z;
+                *x += standard_deviation * z;
             });
         }
         graph.clone().with_features(Features::Dense(m)).unwrap()
@@ -446,14 +453,14 @@ mod tests {
     fn a_clean_input_is_its_own_neighbour() {
         let graph = words();
         let prior = CleanFeatures::fit(&graph, &(0..100).collect::<Vec<_>>()).unwrap();
-        let draw = prior
-            .draw(
+        let sample = prior
+            .sample(
                 &graph,
                 &DenseMatrix::zeros(300, 2),
                 &mut stream(1, "draw", 0),
             )
             .unwrap();
-        assert!(draw.is_none());
+        assert!(sample.is_none());
     }
 
     #[test]
@@ -464,15 +471,15 @@ mod tests {
         let noise = prior.noise(noisy.features().unwrap());
         // A twelfth of the entries are not around zero, which makes the estimate a little larger.
         assert!((0.029..0.036).contains(&noise), "{noise}");
-        let (near, alike) = prior
-            .draw(
+        let (near, similarity) = prior
+            .sample(
                 &noisy,
                 &DenseMatrix::zeros(300, 2),
                 &mut stream(1, "draw", 0),
             )
             .unwrap()
             .unwrap();
-        assert_eq!(alike, 1.0);
+        assert_eq!(similarity, 1.0);
         let (before, after) = (distance(&graph, &noisy), distance(&graph, &near));
         assert!(after < 0.65 * before, "{before} → {after}");
         let Some(Features::Sparse(m)) = near.features() else {
@@ -487,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_learned_from_is_refused() {
+    fn invalid_training_features_are_refused() {
         let graph = words();
         for (graph, nodes, what) in [
             (Graph::empty(3).unwrap(), vec![0], "no features"),
@@ -499,7 +506,7 @@ mod tests {
         }
         let prior = CleanFeatures::fit(&graph, &[0, 1]).unwrap();
         let e = prior
-            .draw(
+            .sample(
                 &with_zeros(),
                 &DenseMatrix::zeros(2, 2),
                 &mut stream(1, "draw", 0),

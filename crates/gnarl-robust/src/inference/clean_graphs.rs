@@ -25,8 +25,9 @@ use serde::{Deserialize, Serialize};
 use super::clean_edges::thinned;
 use super::crf::{Crf, NeighbourSampler, Neighbourhood};
 use super::trial::Trial;
+use super::{CleanPrior, PerturbationTarget};
 use crate::classifier::Classifier;
-use crate::perturb::draw_pairs;
+use crate::perturb::sample_pairs;
 use gnarl_graph::{Error, Result};
 
 /// Log-likelihood ratios of the edges of a set's graphs: an adversarial edge against a clean one,
@@ -56,9 +57,9 @@ const COUNTS: usize = 9;
 /// Prior count of every cell of a table.
 const PRIOR_COUNT: f64 = 1.0;
 /// Largest share of edges that may count as adversarial.
-const MOST_PUT_IN: f64 = 0.5;
+const MAX_ADVERSARIAL_SHARE: f64 = 0.5;
 /// Share of adversarial edges around which clean edges are observed.
-const TAUGHT_SHARE: f64 = 0.1;
+const SURROUNDING_SHARE: f64 = 0.1;
 /// Number of steps to the most likely share.
 const STEPS: usize = 30;
 /// Share of clean graphs that count as clean whatever their edges look like.
@@ -80,7 +81,7 @@ struct Counts {
 }
 
 /// Observation of an edge: its indices in the tables.
-struct Sight {
+struct Observation {
     kinds: usize,
     shared: usize,
     busier: usize,
@@ -96,10 +97,10 @@ impl Counts {
         }
     }
 
-    fn add(&mut self, sight: &Sight) {
-        self.kinds[sight.kinds] += 1.0;
-        self.shared[sight.shared] += 1.0;
-        self.busier[sight.busier] += 1.0;
+    fn add(&mut self, observation: &Observation) {
+        self.kinds[observation.kinds] += 1.0;
+        self.shared[observation.shared] += 1.0;
+        self.busier[observation.busier] += 1.0;
     }
 }
 
@@ -122,13 +123,13 @@ fn class_of(count: usize) -> usize {
 }
 
 /// Observer of a graph's edges.
-struct Eye<'a> {
+struct EdgeObserver<'a> {
     graph: &'a Graph,
     kinds: Vec<usize>,
     num_kinds: usize,
 }
 
-impl<'a> Eye<'a> {
+impl<'a> EdgeObserver<'a> {
     fn new(graph: &'a Graph, num_kinds: usize) -> Self {
         let kinds = match graph.features() {
             Some(features) if num_kinds > 1 => largest_columns(features)
@@ -143,18 +144,18 @@ impl<'a> Eye<'a> {
         }
     }
 
-    /// Returns the observation of the edge between two nodes; `put_in` for an edge that is not in
+    /// Returns the observation of the edge between two nodes; `is_new` for an edge that is not in
     /// the graph yet.
-    fn sight(&self, (u, v): (u32, u32), put_in: bool) -> Sight {
+    fn observe(&self, (u, v): (u32, u32), is_new: bool) -> Observation {
         let (ku, kv) = (self.kinds[u as usize], self.kinds[v as usize]);
-        let busier = self.graph.degree(u).max(self.graph.degree(v)) + usize::from(put_in);
+        let busier = self.graph.degree(u).max(self.graph.degree(v)) + usize::from(is_new);
         let shared = self
             .graph
             .neighbours(u)
             .iter()
             .filter(|&&w| self.graph.has_edge(w, v))
             .count();
-        Sight {
+        Observation {
             kinds: ku.min(kv) * self.num_kinds + ku.max(kv),
             shared: class_of(shared),
             busier: class_of(busier),
@@ -197,21 +198,21 @@ impl CleanGraphs {
         let num_kinds = columns.clamp(1, MOST_KINDS);
         let (mut clean, mut foreign) = (Counts::new(num_kinds), Counts::new(num_kinds));
         for (i, graph) in graphs.iter().enumerate() {
-            let eye = Eye::new(graph, num_kinds);
-            let put_in = foreign_pairs(graph, graph.num_edges(), i);
-            put_in
+            let observer = EdgeObserver::new(graph, num_kinds);
+            let added = foreign_pairs(graph, graph.num_edges(), i);
+            added
                 .iter()
-                .for_each(|&pair| foreign.add(&eye.sight(pair, true)));
+                .for_each(|&pair| foreign.add(&observer.observe(pair, true)));
             // Added edges change the observations around them, too: clean edges are observed among
             // some of them.
-            let few = (TAUGHT_SHARE * put_in.len() as f64).ceil() as usize;
-            let beside = graph.add_edges(&put_in[..few])?.0;
-            let eye = Eye::new(&beside, num_kinds);
+            let few = (SURROUNDING_SHARE * added.len() as f64).ceil() as usize;
+            let surrounded = graph.add_edges(&added[..few])?.0;
+            let observer = EdgeObserver::new(&surrounded, num_kinds);
             graph
                 .edges()
-                .for_each(|edge| clean.add(&eye.sight(edge, false)));
+                .for_each(|edge| clean.add(&observer.observe(edge, false)));
         }
-        let untried = Self {
+        let unlimited = Self {
             kinds: log_ratios(&foreign.kinds, &clean.kinds),
             shared: log_ratios(&foreign.shared, &clean.shared),
             busier: log_ratios(&foreign.busier, &clean.busier),
@@ -220,7 +221,7 @@ impl CleanGraphs {
         };
         let mut shares: Vec<f64> = graphs
             .iter()
-            .map(|graph| put_in(&untried.ratios(graph)))
+            .map(|graph| most_likely_share(&unlimited.ratios(graph)))
             .collect();
         shares.sort_unstable_by(f64::total_cmp);
         let place = (TAKEN_FOR_CLEAN * shares.len() as f64) as usize;
@@ -228,7 +229,10 @@ impl CleanGraphs {
             .get(place.min(shares.len().saturating_sub(1)))
             .copied()
             .unwrap_or(0.0);
-        Ok(Self { spread, ..untried })
+        Ok(Self {
+            spread,
+            ..unlimited
+        })
     }
 
     /// Tests the prior on the graphs that it was learned from, and limits its use to the shares
@@ -256,39 +260,13 @@ impl CleanGraphs {
                 .collect::<Result<Vec<_>>>()
                 .map(Some)
         };
-        let trusted = Trial::trusted(&TRIAL_SHARES, changed, |changed| {
+        let trusted = Trial::tested_limit(&TRIAL_SHARES, changed, |changed| {
             Trial::new(model, &untested, &crf, changed, &clean)
         })?;
         Ok(Self {
             trusted: Some(trusted),
             ..self
         })
-    }
-
-    /// Returns the largest tested share of adversarial edges at which the method helps; `None` if
-    /// untested.
-    pub fn trusted(&self) -> Option<f64> {
-        self.trusted
-    }
-
-    /// Refuses a prior that no graphs can have, as from a corrupt file.
-    pub(super) fn check(&self) -> Result<()> {
-        let side = self.num_kinds();
-        let sizes = side > 0
-            && side * side == self.kinds.len()
-            && [self.shared.len(), self.busier.len()] == [COUNTS; 2];
-        let mut tables = self.kinds.iter().chain(&self.shared).chain(&self.busier);
-        let shares = [Some(self.spread), self.trusted]
-            .into_iter()
-            .flatten()
-            .all(|s| (0.0..=1.0).contains(&s));
-        match sizes && shares && tables.all(|x| x.is_finite()) {
-            true => Ok(()),
-            false => {
-                let what = "stored ones need square tables of finite numbers and shares in 0 to 1";
-                Err(Error::argument("clean graphs", what))
-            }
-        }
     }
 
     fn num_kinds(&self) -> usize {
@@ -298,10 +276,13 @@ impl CleanGraphs {
     /// Returns the likelihood ratio of being adversarial for every edge, in the order of
     /// [`Graph::edges`].
     fn ratios(&self, graph: &Graph) -> Vec<f64> {
-        let eye = Eye::new(graph, self.num_kinds());
+        let observer = EdgeObserver::new(graph, self.num_kinds());
         let of = |edge: (u32, u32)| {
-            let sight = eye.sight(edge, false);
-            (self.kinds[sight.kinds] + self.shared[sight.shared] + self.busier[sight.busier]).exp()
+            let observation = observer.observe(edge, false);
+            (self.kinds[observation.kinds]
+                + self.shared[observation.shared]
+                + self.busier[observation.busier])
+                .exp()
         };
         graph.edges().map(of).collect()
     }
@@ -310,7 +291,7 @@ impl CleanGraphs {
     /// or exceeds the tested limit.
     fn chances(&self, graph: &Graph) -> Option<Vec<f64>> {
         let ratios = self.ratios(graph);
-        let share = put_in(&ratios);
+        let share = most_likely_share(&ratios);
         if share <= self.spread || self.trusted.is_some_and(|trusted| share > BEYOND * trusted) {
             return None;
         }
@@ -324,14 +305,14 @@ impl CleanGraphs {
 }
 
 /// Returns the most likely share of adversarial edges, by the ratios of all edges; at most a half.
-fn put_in(ratios: &[f64]) -> f64 {
+fn most_likely_share(ratios: &[f64]) -> f64 {
     let mut share: f64 = 0.1;
     for _ in 0..STEPS {
         let foreign: f64 = ratios
             .iter()
             .map(|ratio| share * ratio / (1.0 - share + share * ratio))
             .sum();
-        share = (foreign / ratios.len().max(1) as f64).min(MOST_PUT_IN);
+        share = (foreign / ratios.len().max(1) as f64).min(MAX_ADVERSARIAL_SHARE);
     }
     share
 }
@@ -339,7 +320,7 @@ fn put_in(ratios: &[f64]) -> f64 {
 /// Samples pairs without an edge; those of graph `place` are always the same.
 fn foreign_pairs(graph: &Graph, count: usize, place: usize) -> Vec<(u32, u32)> {
     let rng = &mut stream(0, "a trial of clean graphs", place as u64);
-    draw_pairs(
+    sample_pairs(
         graph.num_nodes(),
         count,
         |u, v| !graph.has_edge(u, v),
@@ -357,17 +338,45 @@ fn with_foreign_edges(graph: &Graph, share: f64, place: usize) -> Result<Graph> 
         .0)
 }
 
-impl Neighbourhood for CleanGraphs {
-    fn draw(
-        &self,
-        centre: &Graph,
-        answer: &DenseMatrix<f32>,
-        rng: &mut Rng,
-    ) -> Result<Option<(Graph, f64)>> {
-        self.around(centre, answer)?(rng)
+impl CleanPrior for CleanGraphs {
+    fn part(&self) -> PerturbationTarget {
+        PerturbationTarget::Structure
     }
 
-    fn around<'a>(
+    fn check(&self) -> Result<()> {
+        let side = self.num_kinds();
+        let sizes = side > 0
+            && side * side == self.kinds.len()
+            && [self.shared.len(), self.busier.len()] == [COUNTS; 2];
+        let mut tables = self.kinds.iter().chain(&self.shared).chain(&self.busier);
+        let shares = [Some(self.spread), self.trusted]
+            .into_iter()
+            .flatten()
+            .all(|s| (0.0..=1.0).contains(&s));
+        if sizes && shares && tables.all(|x| x.is_finite()) {
+            Ok(())
+        } else {
+            let what = "stored ones need square tables of finite numbers and shares in 0 to 1";
+            Err(Error::argument("clean graphs", what))
+        }
+    }
+
+    fn tested_limit(&self) -> Option<f64> {
+        self.trusted
+    }
+}
+
+impl Neighbourhood for CleanGraphs {
+    fn sample(
+        &self,
+        centre: &Graph,
+        prediction: &DenseMatrix<f32>,
+        rng: &mut Rng,
+    ) -> Result<Option<(Graph, f64)>> {
+        self.sampler(centre, prediction)?(rng)
+    }
+
+    fn sampler<'a>(
         &'a self,
         centre: &'a Graph,
         _: &'a DenseMatrix<f32>,
@@ -412,16 +421,16 @@ mod tests {
     #[test]
     fn clean_graphs_are_their_own_neighbours_and_foreign_edges_are_left_out() {
         let (prior, clean) = (prior(), ring(15));
-        let answer = DenseMatrix::zeros(1, 2);
+        let prediction = DenseMatrix::zeros(1, 2);
         let rng = &mut stream(1, "draw", 0);
-        assert!(prior.draw(&clean, &answer, rng).unwrap().is_none());
-        let put_in = [(0, 10), (3, 7), (12, 20)];
-        let attacked = clean.add_edges(&put_in).unwrap().0;
+        assert!(prior.sample(&clean, &prediction, rng).unwrap().is_none());
+        let added = [(0, 10), (3, 7), (12, 20)];
+        let attacked = clean.add_edges(&added).unwrap().0;
         let (mut foreign, mut own) = (0, 0);
         for _ in 0..50 {
-            let (near, alike) = prior.draw(&attacked, &answer, rng).unwrap().unwrap();
-            assert!(alike == 1.0 && near.edges().all(|(u, v)| attacked.has_edge(u, v)));
-            foreign += put_in.iter().filter(|&&(u, v)| near.has_edge(u, v)).count();
+            let (near, similarity) = prior.sample(&attacked, &prediction, rng).unwrap().unwrap();
+            assert!(similarity == 1.0 && near.edges().all(|(u, v)| attacked.has_edge(u, v)));
+            foreign += added.iter().filter(|&&(u, v)| near.has_edge(u, v)).count();
             own += clean.edges().filter(|&(u, v)| near.has_edge(u, v)).count();
         }
         let (foreign, own) = (foreign as f64 / 150.0, own as f64 / (50.0 * 30.0));
@@ -432,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn trust_is_earned_on_the_training_graphs() {
+    fn the_limit_is_tested_on_the_training_graphs() {
         let rings: Vec<Graph> = (4..24).map(ring).collect();
         let graphs: Vec<&Graph> = rings.iter().collect();
         // One model that detects an edge between nodes of one kind, and one that predicts the same
@@ -452,7 +461,7 @@ mod tests {
             prior()
                 .tested(model, &graphs, &Crf::new(0.05))
                 .unwrap()
-                .trusted()
+                .tested_limit()
         };
         assert!(trusted(&parity).unwrap() >= 0.1, "{:?}", trusted(&parity));
         assert_eq!(
@@ -468,7 +477,7 @@ mod tests {
         let rng = &mut stream(1, "draw", 0);
         assert!(
             untrusted
-                .draw(&attacked, &DenseMatrix::zeros(1, 2), rng)
+                .sample(&attacked, &DenseMatrix::zeros(1, 2), rng)
                 .unwrap()
                 .is_none()
         );
@@ -484,10 +493,10 @@ mod tests {
         let prior = CleanGraphs::fit(&bare.iter().collect::<Vec<_>>()).unwrap();
         prior.check().unwrap();
         for graph in &bare {
-            let drawn = prior
-                .draw(graph, &DenseMatrix::zeros(1, 2), &mut stream(1, "draw", 0))
+            let sampled = prior
+                .sample(graph, &DenseMatrix::zeros(1, 2), &mut stream(1, "draw", 0))
                 .unwrap();
-            assert!(drawn.is_none_or(|(near, _)| near.num_nodes() == graph.num_nodes()));
+            assert!(sampled.is_none_or(|(near, _)| near.num_nodes() == graph.num_nodes()));
         }
         assert!(CleanGraphs::fit(&[]).unwrap().check().is_ok());
         let broken = CleanGraphs {

@@ -9,8 +9,8 @@
 //! where every `Y~_b` is the result of K - 1 updates around b: `1 + L + … + L^K` evaluations of the
 //! model. With σ = 0, K = 1 and g = 1 it is randomised smoothing.
 
-use gnarl_graph::names::{Bounds, check_value};
 use gnarl_graph::random::{Rng, mix, stream};
+use gnarl_graph::settings::{Bounds, check_value};
 use gnarl_graph::{DenseMatrix, Graph};
 use rayon::prelude::*;
 
@@ -21,24 +21,24 @@ use gnarl_tensor::elementary::exponentials;
 
 /// Samples neighbours of an input.
 pub trait Neighbourhood: Sync {
-    /// Returns a neighbour of `centre` and their similarity, at least zero; `answer` is the model's
+    /// Returns a neighbour of `centre` and their similarity, at least zero; `prediction` is the model's
     /// prediction at the centre. `None` if the centre is its own and only neighbour: then the model
     /// is not evaluated again.
-    fn draw(
+    fn sample(
         &self,
         centre: &Graph,
-        answer: &DenseMatrix<f32>,
+        prediction: &DenseMatrix<f32>,
         rng: &mut Rng,
     ) -> Result<Option<(Graph, f64)>>;
 
-    /// Returns a sampler around one centre, with exactly the samples of [`draw`](Self::draw);
+    /// Returns a sampler around one centre, with exactly the samples of [`sample`](Self::sample);
     /// shared work is done once.
-    fn around<'a>(
+    fn sampler<'a>(
         &'a self,
         centre: &'a Graph,
-        answer: &'a DenseMatrix<f32>,
+        prediction: &'a DenseMatrix<f32>,
     ) -> Result<NeighbourSampler<'a>> {
-        Ok(Box::new(move |rng| self.draw(centre, answer, rng)))
+        Ok(Box::new(move |rng| self.sample(centre, prediction, rng)))
     }
 }
 
@@ -104,7 +104,7 @@ impl Crf {
         let refuse = |what: String| Err(Error::argument("inference", what));
         check_value("crf-sigma", &self.sigma, SIGMA)?;
         if self.sigma == 0.0 && (self.samples == 0 || self.iterations == 0) {
-            return refuse("with a sigma of 0 no prediction is left without samples and iterations; use at least 1 of each".into());
+            return refuse("with a sigma of 0 there is no prediction without samples and iterations; use at least 1 of each".into());
         }
         if self.evaluations() > MOST_EVALUATIONS {
             let (l, k) = (self.samples, self.iterations);
@@ -116,7 +116,7 @@ impl Crf {
     }
 
     /// Returns the class distribution of every node.
-    pub fn answer(
+    pub fn predict(
         &self,
         model: &dyn Classifier,
         neighbourhood: &dyn Neighbourhood,
@@ -146,16 +146,16 @@ impl Crf {
         if updates == 0 || self.sigma == 1.0 {
             return Ok(own);
         }
-        let draw = tree.around(centre, &own)?;
-        let around = |i: usize| -> Result<Option<(f64, DenseMatrix<f32>)>> {
-            let (path, mut rng) = draws(path, i);
-            let Some((neighbour, alike)) = draw(&mut rng)? else {
+        let sample = tree.sampler(centre, &own)?;
+        let neighbour_prediction = |i: usize| -> Result<Option<(f64, DenseMatrix<f32>)>> {
+            let (path, mut rng) = neighbour_stream(path, i);
+            let Some((neighbour, similarity)) = sample(&mut rng)? else {
                 return Ok(None);
             };
-            let answer = tree.evaluate(&neighbour)?;
+            let prediction = tree.evaluate(&neighbour)?;
             Ok(Some((
-                alike,
-                self.update(tree, &neighbour, answer, updates - 1, path)?,
+                similarity,
+                self.update(tree, &neighbour, prediction, updates - 1, path)?,
             )))
         };
         let mut agreed = Agreement::new(&own, self.sigma);
@@ -164,16 +164,16 @@ impl Crf {
                 if agreed.is_settled(self.samples - i) {
                     break;
                 }
-                agreed.add(around(i)?.as_ref(), &own);
+                agreed.add(neighbour_prediction(i)?.as_ref(), &own);
             }
         } else {
-            let answers: Vec<_> = (0..self.samples)
+            let predictions: Vec<_> = (0..self.samples)
                 .into_par_iter()
-                .map(around)
+                .map(neighbour_prediction)
                 .collect::<Result<_>>()?;
-            answers
+            predictions
                 .iter()
-                .for_each(|answer| agreed.add(answer.as_ref(), &own));
+                .for_each(|prediction| agreed.add(prediction.as_ref(), &own));
         }
         agreed.distributions(&own)
     }
@@ -181,7 +181,7 @@ impl Crf {
     /// Returns the prediction for these scores: the softmax, or one-hot classes.
     pub(super) fn output(&self, mut scores: DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
         if scores.data().iter().any(|s| s.is_nan()) {
-            return Err(Error::argument("inference", "the model answers NaN"));
+            return Err(Error::argument("inference", "the model predicts NaN"));
         }
         if !self.hard_voting {
             softmax_rows(&mut scores);
@@ -199,7 +199,7 @@ impl Crf {
 }
 
 /// Returns the path of a place's neighbour and the random stream that it is sampled with.
-pub(super) fn draws(path: u64, neighbour: usize) -> (u64, Rng) {
+pub(super) fn neighbour_stream(path: u64, neighbour: usize) -> (u64, Rng) {
     let path = mix(path ^ mix(neighbour as u64 + 1));
     (path, stream(path, "crf", 0))
 }
@@ -237,11 +237,11 @@ pub(super) trait Tree: Sync {
     /// Returns the model's prediction.
     fn evaluate(&self, input: &Self::Input) -> Result<DenseMatrix<f32>>;
 
-    /// Returns a sampler, as [`Neighbourhood::around`].
-    fn around<'a>(
+    /// Returns a sampler, as [`Neighbourhood::sampler`].
+    fn sampler<'a>(
         &'a self,
         centre: &'a Self::Input,
-        answer: &'a DenseMatrix<f32>,
+        prediction: &'a DenseMatrix<f32>,
     ) -> Result<NeighbourSampler<'a, Self::Input>>;
 }
 
@@ -258,12 +258,12 @@ impl Tree for ByGraphs<'_> {
         self.crf.output(self.model.scores(graph)?)
     }
 
-    fn around<'a>(
+    fn sampler<'a>(
         &'a self,
         centre: &'a Graph,
-        answer: &'a DenseMatrix<f32>,
+        prediction: &'a DenseMatrix<f32>,
     ) -> Result<NeighbourSampler<'a>> {
-        self.neighbourhood.around(centre, answer)
+        self.neighbourhood.sampler(centre, prediction)
     }
 }
 
@@ -288,11 +288,13 @@ impl Agreement {
 
     /// Adds a neighbour's prediction; without a neighbour, the centre is its own.
     fn add(&mut self, neighbour: Option<&(f64, DenseMatrix<f32>)>, own: &DenseMatrix<f32>) {
-        let (alike, answer) = neighbour.map_or((1.0, own), |(alike, answer)| (*alike, answer));
-        let weight = (1.0 - self.sigma) * alike;
+        let (similarity, prediction) = neighbour.map_or((1.0, own), |(similarity, prediction)| {
+            (*similarity, prediction)
+        });
+        let weight = (1.0 - self.sigma) * similarity;
         self.sums
             .iter_mut()
-            .zip(answer.data())
+            .zip(prediction.data())
             .for_each(|(sum, &p)| *sum += weight * f64::from(p));
         self.total += weight;
     }
@@ -368,11 +370,11 @@ mod tests {
     /// Adds the number of features sampled so far, in steps of 0.1; the similarity is `g`.
     struct Steps {
         by: f32,
-        alike: f64,
+        similarity: f64,
     }
 
     impl Neighbourhood for Steps {
-        fn draw(
+        fn sample(
             &self,
             centre: &Graph,
             _: &DenseMatrix<f32>,
@@ -381,13 +383,13 @@ mod tests {
             let at = values(centre);
             Ok(Some((
                 two_nodes([at[0] + self.by, at[1] - self.by]),
-                self.alike,
+                self.similarity,
             )))
         }
     }
 
-    fn answer(crf: Crf, around: &dyn Neighbourhood) -> Vec<f32> {
-        crf.answer(&model(), around, &two_nodes([0.3, 0.6]), 1)
+    fn predict(crf: Crf, neighbourhood: &dyn Neighbourhood) -> Vec<f32> {
+        crf.predict(&model(), neighbourhood, &two_nodes([0.3, 0.6]), 1)
             .unwrap()
             .data()
             .to_vec()
@@ -411,11 +413,11 @@ mod tests {
             iterations: 1,
             ..Crf::new(0.9)
         };
-        let found = answer(
+        let found = predict(
             crf,
             &Steps {
                 by: 0.1,
-                alike: 0.5,
+                similarity: 0.5,
             },
         );
         assert_close(&found, &[0.31, 0.69, 0.59, 0.41], "one update");
@@ -430,11 +432,11 @@ mod tests {
             iterations: 2,
             ..Crf::new(0.5)
         };
-        let found = answer(
+        let found = predict(
             crf,
             &Steps {
                 by: 0.1,
-                alike: 1.0,
+                similarity: 1.0,
             },
         );
         assert_close(&found, &[0.375, 0.625, 0.525, 0.475], "two updates");
@@ -443,22 +445,22 @@ mod tests {
     #[test]
     fn with_sigma_one_it_is_the_model() {
         assert_close(
-            &answer(
+            &predict(
                 Crf::new(1.0),
                 &Steps {
                     by: 0.1,
-                    alike: 1.0,
+                    similarity: 1.0,
                 },
             ),
             &[0.3, 0.7, 0.6, 0.4],
             "sigma 1",
         );
         assert_close(
-            &answer(
+            &predict(
                 Crf::new(0.2),
                 &Steps {
                     by: 0.0,
-                    alike: 0.7,
+                    similarity: 0.7,
                 },
             ),
             &[0.3, 0.7, 0.6, 0.4],
@@ -470,7 +472,7 @@ mod tests {
     struct Coin;
 
     impl Neighbourhood for Coin {
-        fn draw(
+        fn sample(
             &self,
             centre: &Graph,
             _: &DenseMatrix<f32>,
@@ -489,13 +491,13 @@ mod tests {
             hard_voting: false,
             ..Crf::smoothing(400)
         };
-        let found = answer(crf, &Coin);
+        let found = predict(crf, &Coin);
         // 400 coin tosses: 6 standard errors of the mean are 0.0075.
         assert!(
             (found[0] - 0.375).abs() < 0.0075 && (found[2] - 0.675).abs() < 0.0075,
             "{found:?}"
         );
-        let hard = answer(Crf::smoothing(400), &Coin);
+        let hard = predict(Crf::smoothing(400), &Coin);
         assert_eq!(hard[..], [0.0, 1.0, 1.0, 0.0]);
         assert!(
             found
@@ -506,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_fixes_the_answer_whatever_the_threads() {
+    fn the_seed_fixes_the_prediction_whatever_the_threads() {
         let crf = Crf {
             samples: 4,
             iterations: 3,
@@ -517,11 +519,11 @@ mod tests {
                 .num_threads(threads)
                 .build()
                 .unwrap();
-            pool.install(|| answer(crf, &Coin))
+            pool.install(|| predict(crf, &Coin))
         };
         assert_eq!(with(1), with(2));
         let other = crf
-            .answer(&model(), &Coin, &two_nodes([0.3, 0.6]), 2)
+            .predict(&model(), &Coin, &two_nodes([0.3, 0.6]), 2)
             .unwrap();
         assert_ne!(other.data(), with(1));
     }
@@ -540,15 +542,15 @@ mod tests {
             };
             let classes = |found: Vec<f32>| found.chunks(2).map(argmax).collect::<Vec<_>>();
             assert_eq!(
-                classes(answer(crf, &Coin)),
-                classes(answer(early, &Coin)),
+                classes(predict(crf, &Coin)),
+                classes(predict(early, &Coin)),
                 "sigma {sigma}"
             );
         }
     }
 
     #[test]
-    fn settings_that_mean_nothing_are_refused() {
+    fn invalid_settings_are_refused() {
         for (crf, what) in [
             (Crf::new(f64::NAN), "crf-sigma must be in [0, 1] (got NaN)"),
             (Crf::new(1.1), "crf-sigma must be in [0, 1] (got 1.1)"),
@@ -557,7 +559,7 @@ mod tests {
                     samples: 0,
                     ..Crf::new(0.0)
                 },
-                "no prediction is left",
+                "there is no prediction without",
             ),
             (
                 Crf {

@@ -24,20 +24,24 @@ use serde::{Deserialize, Serialize};
 
 use super::crf::{Crf, Neighbourhood};
 use super::trial::Trial;
+use super::{CleanPrior, PerturbationTarget};
 use crate::classifier::{Classifier, Relaxed, WhiteBox};
-use crate::perturb::{Pair, draw_pairs};
+use crate::perturb::{Pair, sample_pairs};
 use gnarl_graph::{Error, Result};
-use gnarl_nn::networks::{Propagation, UsualOperator};
+use gnarl_nn::networks::{DefaultOperator, Propagation};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_nn::train::argmax;
 use gnarl_tensor::{Adam, AdamSettings, Device, Tensor, Var, add_bias, masked_cross_entropy};
+
+/// Subject of the errors of this module.
+const OP: &str = "good-at";
 
 /// Shares of adversarial edges in the training of detectors, in turn.
 const SHARES: [f64; 4] = [0.05, 0.1, 0.2, 0.4];
 /// Shares of adversarial edges in a test.
 const TRIAL_SHARES: [f64; 2] = [0.05, 0.1];
 /// Number of steps of an attack, each with a block of its own.
-const ROUNDS: usize = 3;
+const BATCHES: usize = 3;
 /// Number of pairs of a block, for each edge; the next constant is the maximum.
 const BLOCK_OF_EDGE: usize = 10;
 const MOST_PAIRS: usize = 200_000;
@@ -54,9 +58,9 @@ pub(super) const THRESHOLD: f64 = 0.5;
 pub(super) const THRESHOLDS: [f64; 6] = [0.99, 0.95, 0.9, 0.8, 0.65, 0.5];
 /// Smallest increase of the mean suspicion of edges over the clean graph's: about one adversarial
 /// edge in a hundred.
-const UNUSUAL: f64 = 0.005;
+const SUSPICION_MARGIN: f64 = 0.005;
 /// Number of columns of an edge in addition to two for each class.
-const BESIDE: usize = 4;
+const NUM_STRUCTURAL: usize = 4;
 
 /// Trained detectors, and the results of their test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,9 +71,9 @@ pub struct EdgeDetectors {
     /// adversarial.
     threshold: f64,
     /// Mean suspicion of the clean graph's edges: a graph whose edges are hardly more suspicious
-    /// gets the plain prediction. Nothing if untested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    usual: Option<f64>,
+    /// gets the plain prediction. Nothing if untested. Stored as `usual`.
+    #[serde(rename = "usual", default, skip_serializing_if = "Option::is_none")]
+    clean_suspicion: Option<f64>,
     /// Largest share of adversarial edges at which the detectors help; zero means plain
     /// predictions, nothing means untested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,25 +92,26 @@ struct Detector {
 }
 
 /// Nodes that evaluate a test, with the class that each should have.
-type Judges = Vec<(u32, usize)>;
+type ReferenceClasses = Vec<(u32, usize)>;
 
 impl EdgeDetectors {
     /// Trains `count` detectors on the graph that a model was trained on. O(count · (a few forward
     /// and backward passes of the model, edges)).
     pub fn fit(model: &dyn Classifier, graph: &Graph, count: usize) -> Result<Self> {
-        let clean = answers(model, graph)?;
+        let clean = distributions(model, graph)?;
         let classes = classes(&clean);
         let own = EdgeTable::new(graph, &clean);
         let one = |at: usize| -> Result<Option<Detector>> {
             let rng = &mut stream(at as u64, "edge detectors", graph.num_edges() as u64);
-            let put_in = put_in(model, graph, &classes, SHARES[at % SHARES.len()], rng)?;
-            if put_in.is_empty() {
+            let adversarial_pairs =
+                adversarial_pairs(model, graph, &classes, SHARES[at % SHARES.len()], rng)?;
+            if adversarial_pairs.is_empty() {
                 return Ok(None);
             }
-            let attacked = graph.add_edges(&put_in)?.0;
-            let answer = answers(model, &attacked)?;
-            let seen = EdgeTable::new(&attacked, &answer).rows();
-            let foreign: HashSet<Pair> = put_in.into_iter().collect();
+            let attacked = graph.add_edges(&adversarial_pairs)?.0;
+            let prediction = distributions(model, &attacked)?;
+            let seen = EdgeTable::new(&attacked, &prediction).rows();
+            let foreign: HashSet<Pair> = adversarial_pairs.into_iter().collect();
             let (mut kept, mut dropped): (Vec<Vec<f32>>, Vec<Vec<f32>>) = (Vec::new(), Vec::new());
             for (edge, row) in attacked.edges().zip(seen) {
                 if foreign.contains(&edge) {
@@ -125,7 +130,7 @@ impl EdgeDetectors {
         Ok(Self {
             detectors: detectors.into_iter().flatten().collect(),
             threshold: THRESHOLD,
-            usual: None,
+            clean_suspicion: None,
             trusted: None,
         })
     }
@@ -142,47 +147,48 @@ impl EdgeDetectors {
                 ..self
             });
         }
-        let clean = answers(model, graph)?;
+        let clean = distributions(model, graph)?;
         let of_clean = classes(&clean);
         let tested = Self {
-            usual: Some(mean(&self.suspicions(&EdgeTable::new(graph, &clean))?)),
+            clean_suspicion: Some(mean(&self.suspicions(&EdgeTable::new(graph, &clean))?)),
             ..self
         };
         let labels = graph.labels();
         let labelled = |&u: &u32| Some((u, labels?.get(u)? as usize));
-        let told: Judges = val.iter().filter_map(labelled).collect();
-        let judges = match told.is_empty() {
-            true => (0..).zip(of_clean.iter().copied()).collect(),
-            false => told,
+        let labelled_nodes: ReferenceClasses = val.iter().filter_map(labelled).collect();
+        let reference = if labelled_nodes.is_empty() {
+            (0..).zip(of_clean.iter().copied()).collect()
+        } else {
+            labelled_nodes
         };
-        let mut scenes = Vec::new();
+        let mut trial_graphs = Vec::new();
         for (at, &share) in TRIAL_SHARES.iter().enumerate() {
             let rng = &mut stream(
                 at as u64,
                 "a trial of edge detectors",
                 graph.num_edges() as u64,
             );
-            let put_in = put_in(model, graph, &of_clean, share, rng)?;
-            if !put_in.is_empty() {
-                scenes.push((
+            let adversarial_pairs = adversarial_pairs(model, graph, &of_clean, share, rng)?;
+            if !adversarial_pairs.is_empty() {
+                trial_graphs.push((
                     share,
-                    Scene::new(&tested, model, graph.add_edges(&put_in)?.0)?,
+                    TrialGraph::new(&tested, model, graph.add_edges(&adversarial_pairs)?.0)?,
                 ));
             }
         }
         let (mut most, mut threshold, mut trusted) = (0, THRESHOLDS[0], 0.0);
         for tried in THRESHOLDS {
-            let trial = |(share, scene): &(f64, Scene<'_>)| {
-                Ok((*share, scene.trial(model, tried, &judges)?))
+            let trial = |(share, trial_graph): &(f64, TrialGraph<'_>)| {
+                Ok((*share, trial_graph.trial(model, tried, &reference)?))
             };
-            let trials = scenes.iter().map(trial).collect::<Result<Vec<_>>>()?;
-            let right: usize = trials.iter().map(|(_, (_, right))| right).sum();
-            if right > most {
+            let trials = trial_graphs.iter().map(trial).collect::<Result<Vec<_>>>()?;
+            let correct: usize = trials.iter().map(|(_, (_, correct))| correct).sum();
+            if correct > most {
                 let helped = trials
                     .iter()
                     .filter(|(_, (trial, _))| trial.helps())
                     .map(|(share, _)| *share);
-                (most, threshold, trusted) = (right, tried, helped.fold(0.0, f64::max));
+                (most, threshold, trusted) = (correct, tried, helped.fold(0.0, f64::max));
             }
         }
         Ok(Self {
@@ -192,50 +198,17 @@ impl EdgeDetectors {
         })
     }
 
-    /// Returns the largest share of adversarial edges at which the detectors help; `None` if
-    /// untested.
-    pub fn trusted(&self) -> Option<f64> {
-        self.trusted
-    }
-
     /// Returns the default threshold: edges with a larger probability are dropped.
     pub fn threshold(&self) -> f64 {
         self.threshold
-    }
-
-    /// Refuses detectors that no graph can have produced, as from a corrupt file.
-    pub(super) fn check(&self) -> Result<()> {
-        let share = |x: f64| (0.0..=1.0).contains(&x);
-        let is_whole = |d: &Detector| {
-            let values = d
-                .first
-                .iter()
-                .chain(&d.first_bias)
-                .chain(&d.second)
-                .chain([&d.second_bias]);
-            d.first_bias.len() == d.second.len()
-                && !d.second.is_empty()
-                && d.first.len().is_multiple_of(d.second.len())
-                && values.into_iter().all(|v| v.is_finite())
-        };
-        match share(self.threshold)
-            && self.usual.is_none_or(share)
-            && self.trusted.is_none_or(share)
-            && self.detectors.iter().all(is_whole)
-        {
-            true => Ok(()),
-            false => Err(refused(
-                "a detector of edges that nothing could have taught; fit the model again",
-            )),
-        }
     }
 
     /// Returns the graph without the edges above a threshold; `None` if there is no such edge, or
     /// if its edges look like those of the clean graph.
     fn without(&self, graph: &Graph, suspicions: &[f64], threshold: f64) -> Result<Option<Graph>> {
         if self
-            .usual
-            .is_some_and(|usual| mean(suspicions) <= usual + UNUSUAL)
+            .clean_suspicion
+            .is_some_and(|clean_suspicion| mean(suspicions) <= clean_suspicion + SUSPICION_MARGIN)
         {
             return Ok(None);
         }
@@ -245,40 +218,25 @@ impl EdgeDetectors {
             .filter(|(_, s)| **s > threshold)
             .map(|(edge, _)| edge)
             .collect();
-        Ok(match flagged.is_empty() {
-            true => None,
-            false => Some(graph.remove_edges(&flagged)?),
+        Ok(if flagged.is_empty() {
+            None
+        } else {
+            Some(graph.remove_edges(&flagged)?)
         })
     }
 
-    /// Returns true for each pair that would not be dropped as an edge, with the current graph and
-    /// predictions. An adaptive attack needs it.
-    pub fn would_stay(
-        &self,
-        model: &dyn Classifier,
-        graph: &Graph,
-        pairs: &[Pair],
-    ) -> Result<Vec<bool>> {
-        if self.trusted == Some(0.0) || self.detectors.is_empty() {
-            return Ok(vec![true; pairs.len()]);
-        }
-        let answer = answers(model, graph)?;
-        let table = EdgeTable::new(graph, &answer);
-        self.check_width(&table)?;
-        let stays = |&(u, v): &Pair| self.suspicion(&table.row(u, v)) <= self.threshold;
-        Ok(pairs.par_iter().map(stays).collect())
-    }
-
     fn check_width(&self, table: &EdgeTable<'_>) -> Result<()> {
-        match self
+        if self
             .detectors
             .iter()
             .any(|d| d.first.len() != table.width() * d.second.len())
         {
-            true => Err(refused(
-                "the detectors of edges were made for another number of classes; fit the model again",
-            )),
-            false => Ok(()),
+            Err(Error::argument(
+                OP,
+                "the edge detectors were trained for another number of classes; fit the model again",
+            ))
+        } else {
+            Ok(())
         }
     }
 
@@ -310,16 +268,18 @@ pub struct Flagging<'a> {
 }
 
 impl Neighbourhood for Flagging<'_> {
-    fn draw(
+    fn sample(
         &self,
         centre: &Graph,
-        answer: &DenseMatrix<f32>,
+        prediction: &DenseMatrix<f32>,
         _: &mut Rng,
     ) -> Result<Option<(Graph, f64)>> {
         if self.detectors.trusted == Some(0.0) || self.detectors.detectors.is_empty() {
             return Ok(None);
         }
-        let suspicions = self.detectors.suspicions(&EdgeTable::new(centre, answer))?;
+        let suspicions = self
+            .detectors
+            .suspicions(&EdgeTable::new(centre, prediction))?;
         let cleaned = self
             .detectors
             .without(centre, &suspicions, self.threshold)?;
@@ -327,37 +287,92 @@ impl Neighbourhood for Flagging<'_> {
     }
 }
 
+impl CleanPrior for EdgeDetectors {
+    fn part(&self) -> PerturbationTarget {
+        PerturbationTarget::Structure
+    }
+
+    fn check(&self) -> Result<()> {
+        let share = |x: f64| (0.0..=1.0).contains(&x);
+        let is_whole = |d: &Detector| {
+            let values = d
+                .first
+                .iter()
+                .chain(&d.first_bias)
+                .chain(&d.second)
+                .chain([&d.second_bias]);
+            d.first_bias.len() == d.second.len()
+                && !d.second.is_empty()
+                && d.first.len().is_multiple_of(d.second.len())
+                && values.into_iter().all(|v| v.is_finite())
+        };
+        if share(self.threshold)
+            && self.clean_suspicion.is_none_or(share)
+            && self.trusted.is_none_or(share)
+            && self.detectors.iter().all(is_whole)
+        {
+            Ok(())
+        } else {
+            Err(Error::argument(
+                OP,
+                "the stored edge detectors are invalid; fit the model again",
+            ))
+        }
+    }
+
+    fn tested_limit(&self) -> Option<f64> {
+        self.trusted
+    }
+
+    /// Judges pairs by the current graph and its predictions.
+    fn keeps_edges(
+        &self,
+        model: &dyn Classifier,
+        graph: &Graph,
+        pairs: &[Pair],
+    ) -> Result<Option<Vec<bool>>> {
+        if self.trusted == Some(0.0) || self.detectors.is_empty() {
+            return Ok(Some(vec![true; pairs.len()]));
+        }
+        let prediction = distributions(model, graph)?;
+        let table = EdgeTable::new(graph, &prediction);
+        self.check_width(&table)?;
+        let stays = |&(u, v): &Pair| self.suspicion(&table.row(u, v)) <= self.threshold;
+        Ok(Some(pairs.par_iter().map(stays).collect()))
+    }
+}
+
 /// Uses the selected threshold.
 impl Neighbourhood for EdgeDetectors {
-    fn draw(
+    fn sample(
         &self,
         centre: &Graph,
-        answer: &DenseMatrix<f32>,
+        prediction: &DenseMatrix<f32>,
         rng: &mut Rng,
     ) -> Result<Option<(Graph, f64)>> {
         Flagging {
             detectors: self,
             threshold: self.threshold,
         }
-        .draw(centre, answer, rng)
+        .sample(centre, prediction, rng)
     }
 }
 
 /// A graph of a test with the detectors' probabilities for its edges.
-struct Scene<'a> {
+struct TrialGraph<'a> {
     detectors: &'a EdgeDetectors,
     graph: Graph,
     plain: Vec<usize>,
     suspicions: Vec<f64>,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> TrialGraph<'a> {
     fn new(detectors: &'a EdgeDetectors, model: &dyn Classifier, graph: Graph) -> Result<Self> {
-        let answer = answers(model, &graph)?;
-        let suspicions = detectors.suspicions(&EdgeTable::new(&graph, &answer))?;
+        let prediction = distributions(model, &graph)?;
+        let suspicions = detectors.suspicions(&EdgeTable::new(&graph, &prediction))?;
         Ok(Self {
             detectors,
-            plain: classes(&answer),
+            plain: classes(&prediction),
             suspicions,
             graph,
         })
@@ -369,20 +384,20 @@ impl<'a> Scene<'a> {
         &self,
         model: &dyn Classifier,
         threshold: f64,
-        judges: &Judges,
+        reference: &ReferenceClasses,
     ) -> Result<(Trial, usize)> {
         let cleaned = match self
             .detectors
             .without(&self.graph, &self.suspicions, threshold)?
         {
-            Some(graph) => classes(&answers(model, &graph)?),
+            Some(graph) => classes(&distributions(model, &graph)?),
             None => self.plain.clone(),
         };
-        let right = judges
+        let correct = reference
             .iter()
             .filter(|(u, class)| cleaned[*u as usize] == *class)
             .count();
-        Ok((Trial::of(&self.plain, &cleaned, judges), right))
+        Ok((Trial::of(&self.plain, &cleaned, reference), correct))
     }
 }
 
@@ -390,29 +405,25 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-fn refused(what: &str) -> Error {
-    Error::argument("good-at", what)
-}
-
-fn answers(model: &dyn Classifier, graph: &Graph) -> Result<DenseMatrix<f32>> {
+fn distributions(model: &dyn Classifier, graph: &Graph) -> Result<DenseMatrix<f32>> {
     Crf::new(1.0).output(model.scores(graph)?)
 }
 
-fn classes(answers: &DenseMatrix<f32>) -> Vec<usize> {
-    (0..answers.num_rows())
-        .map(|u| argmax(answers.row(u)))
+fn classes(predictions: &DenseMatrix<f32>) -> Vec<usize> {
+    (0..predictions.num_rows())
+        .map(|u| argmax(predictions.row(u)))
         .collect()
 }
 
 /// Inputs of the detectors for edges.
 struct EdgeTable<'a> {
     graph: &'a Graph,
-    answer: &'a DenseMatrix<f32>,
+    prediction: &'a DenseMatrix<f32>,
     lengths: Vec<f64>,
 }
 
 impl<'a> EdgeTable<'a> {
-    fn new(graph: &'a Graph, answer: &'a DenseMatrix<f32>) -> Self {
+    fn new(graph: &'a Graph, prediction: &'a DenseMatrix<f32>) -> Self {
         let length = |u: u32| {
             graph
                 .features()
@@ -420,13 +431,13 @@ impl<'a> EdgeTable<'a> {
         };
         Self {
             graph,
-            answer,
+            prediction,
             lengths: (0..graph.num_nodes() as u32).map(length).collect(),
         }
     }
 
     fn width(&self) -> usize {
-        2 * self.answer.num_cols() + BESIDE
+        2 * self.prediction.num_cols() + NUM_STRUCTURAL
     }
 
     /// Returns one row for each edge, in their order.
@@ -437,10 +448,10 @@ impl<'a> EdgeTable<'a> {
 
     fn row(&self, u: u32, v: u32) -> Vec<f32> {
         let ends = self
-            .answer
+            .prediction
             .row(u as usize)
             .iter()
-            .zip(self.answer.row(v as usize));
+            .zip(self.prediction.row(v as usize));
         let mut row: Vec<f32> = ends.flat_map(|(a, b)| [a * b, (a - b).abs()]).collect();
         let lengths = self.lengths[u as usize] * self.lengths[v as usize];
         let cosine = match self.graph.features() {
@@ -503,7 +514,7 @@ fn product(features: &Features, u: u32, v: u32) -> f64 {
 /// Returns pairs that an attack on the model adds, as a share of the edges: those with the largest
 /// gradients if gradients reach edges, otherwise pairs with different predictions, otherwise any
 /// pairs.
-fn put_in(
+fn adversarial_pairs(
     model: &dyn Classifier,
     graph: &Graph,
     clean: &[usize],
@@ -513,20 +524,26 @@ fn put_in(
     let wanted = (share * graph.num_edges() as f64).ceil() as usize;
     let (n, mut chosen, mut attacked) = (graph.num_nodes(), Vec::new(), graph.clone());
     let block = (BLOCK_OF_EDGE * graph.num_edges()).min(MOST_PAIRS);
-    for round in 0..ROUNDS {
-        let count = wanted * (round + 1) / ROUNDS - wanted * round / ROUNDS;
+    for batch in 0..BATCHES {
+        let count = wanted * (batch + 1) / BATCHES - wanted * batch / BATCHES;
         let apart = |u: u32, v: u32| !attacked.has_edge(u, v);
-        let candidates = draw_pairs(n, block, apart, &mut HashSet::new(), rng);
+        let candidates = sample_pairs(n, block, apart, &mut HashSet::new(), rng);
         if count == 0 || candidates.is_empty() {
             continue;
         }
         let Some(slopes) = slopes(model, &attacked, &candidates, clean)? else {
             let foreign = |u: u32, v: u32| apart(u, v) && clean[u as usize] != clean[v as usize];
             let mut taken = HashSet::new();
-            let mut drawn = draw_pairs(n, wanted, foreign, &mut taken, rng);
+            let mut sampled = sample_pairs(n, wanted, foreign, &mut taken, rng);
             // A model that predicts the same for all nodes: any pairs.
-            drawn.extend(draw_pairs(n, wanted - drawn.len(), apart, &mut taken, rng));
-            chosen = drawn;
+            sampled.extend(sample_pairs(
+                n,
+                wanted - sampled.len(),
+                apart,
+                &mut taken,
+                rng,
+            ));
+            chosen = sampled;
             break;
         };
         let mut order: Vec<usize> = (0..candidates.len()).filter(|&i| slopes[i] > 0.0).collect();
@@ -581,10 +598,10 @@ fn slopes(
 fn relaxable(network: &WhiteBox) -> Option<(&WhiteBox, gnarl_graph::operator::ClassicalOperator)> {
     match (
         network.operator(),
-        network.network().config().backbone.usual_operator(),
+        network.network().config().backbone.default_operator(),
     ) {
         (OperatorChoice::Classical(kind), _)
-        | (OperatorChoice::Usual, UsualOperator::Classical(kind)) => Some((network, kind)),
+        | (OperatorChoice::Usual, DefaultOperator::Classical(kind)) => Some((network, kind)),
         _ => None,
     }
 }
@@ -633,10 +650,10 @@ impl Detector {
         let mut rows: Vec<&Vec<f32>> = of_kept.collect();
         let count = rows.len();
         rows.extend((0..each).map(|i| &dropped[i % dropped.len()]));
-        let (mean, deviation) = moments(&rows, width);
+        let (mean, standard_deviation) = moments(&rows, width);
         let scaled = |row: &&Vec<f32>| {
             (0..width)
-                .map(|c| (row[c] - mean[c]) / deviation[c])
+                .map(|c| (row[c] - mean[c]) / standard_deviation[c])
                 .collect::<Vec<f32>>()
         };
         let x = Tensor::from_vec(
@@ -691,7 +708,7 @@ impl Detector {
         // The scaling of rows becomes part of the first map.
         for c in 0..width {
             for h in 0..HIDDEN {
-                first[c * HIDDEN + h] /= deviation[c];
+                first[c * HIDDEN + h] /= standard_deviation[c];
                 first_bias[h] -= mean[c] * first[c * HIDDEN + h];
             }
         }
@@ -736,11 +753,11 @@ fn moments(rows: &[&Vec<f32>], width: usize) -> (Vec<f32>, Vec<f32>) {
     };
     let of = |c: usize| {
         let mean = mean(c);
-        let deviation = about(c, mean).sqrt();
+        let standard_deviation = about(c, mean).sqrt();
         (
             mean as f32,
-            if deviation > 1e-6 {
-                deviation as f32
+            if standard_deviation > 1e-6 {
+                standard_deviation as f32
             } else {
                 1.0
             },
@@ -756,7 +773,7 @@ mod tests {
     use gnarl_nn::networks::{Backbone, NetworkConfig};
     use gnarl_nn::train::TrainConfig;
 
-    fn scene() -> (Graph, WhiteBox) {
+    fn trial_graph() -> (Graph, WhiteBox) {
         let config = CsbmConfig {
             num_nodes: 300,
             num_classes: 3,
@@ -777,18 +794,19 @@ mod tests {
     }
 
     #[test]
-    fn edges_that_an_attack_put_in_stand_out() {
-        let (graph, model) = scene();
-        let clean = classes(&answers(&model, &graph).unwrap());
+    fn edges_added_by_an_attack_are_detected() {
+        let (graph, model) = trial_graph();
+        let clean = classes(&distributions(&model, &graph).unwrap());
         let detectors = EdgeDetectors::fit(&model, &graph, 4).unwrap();
-        let put_in = put_in(&model, &graph, &clean, 0.1, &mut stream(9, "another", 0)).unwrap();
+        let adversarial_pairs =
+            adversarial_pairs(&model, &graph, &clean, 0.1, &mut stream(9, "another", 0)).unwrap();
         assert_eq!(
-            put_in.len(),
+            adversarial_pairs.len(),
             (0.1 * graph.num_edges() as f64).ceil() as usize
         );
-        let attacked = graph.add_edges(&put_in).unwrap().0;
-        let answer = answers(&model, &attacked).unwrap();
-        let fell = classes(&answer)
+        let attacked = graph.add_edges(&adversarial_pairs).unwrap().0;
+        let prediction = distributions(&model, &attacked).unwrap();
+        let fell = classes(&prediction)
             .iter()
             .zip(&clean)
             .filter(|(a, b)| a != b)
@@ -799,7 +817,7 @@ mod tests {
             threshold: 0.5,
         };
         let (cleaned, _) = flagging
-            .draw(&attacked, &answer, &mut stream(1, "none", 0))
+            .sample(&attacked, &prediction, &mut stream(1, "none", 0))
             .unwrap()
             .unwrap();
         let left = |pairs: &[Pair]| {
@@ -811,32 +829,32 @@ mod tests {
         };
         let own: Vec<Pair> = graph.edges().collect();
         assert!(
-            left(&put_in) + 0.2 < left(&own) && left(&own) > 0.5,
+            left(&adversarial_pairs) + 0.2 < left(&own) && left(&own) > 0.5,
             "{} of those put in are left, {} of the others",
-            left(&put_in),
+            left(&adversarial_pairs),
             left(&own)
         );
     }
 
     #[test]
     fn a_trial_chooses_what_does_no_harm() {
-        let (graph, model) = scene();
+        let (graph, model) = trial_graph();
         let val = graph.splits()[0].val().to_vec();
         let tested = EdgeDetectors::fit(&model, &graph, 4)
             .unwrap()
             .tested(&model, &graph, &val)
             .unwrap();
         assert!(
-            THRESHOLDS.contains(&tested.threshold()) && tested.trusted().is_some(),
+            THRESHOLDS.contains(&tested.threshold()) && tested.tested_limit().is_some(),
             "{:?}",
-            tested.trusted()
+            tested.tested_limit()
         );
-        let answer = answers(&model, &graph).unwrap();
+        let prediction = distributions(&model, &graph).unwrap();
         let clean = Flagging {
             detectors: &tested,
             threshold: 0.5,
         }
-        .draw(&graph, &answer, &mut stream(1, "none", 0));
+        .sample(&graph, &prediction, &mut stream(1, "none", 0));
         assert!(
             clean.unwrap().is_none(),
             "the clean graph is answered plainly"
@@ -851,18 +869,18 @@ mod tests {
         let all = EdgeDetectors {
             detectors: vec![suspicious],
             threshold: 0.5,
-            usual: None,
+            clean_suspicion: None,
             trusted: None,
         };
         let all = all.tested(&model, &graph, &val).unwrap();
-        assert_eq!(all.trusted(), Some(0.0));
+        assert_eq!(all.tested_limit(), Some(0.0));
         let flagging = Flagging {
             detectors: &all,
             threshold: 0.5,
         };
         assert!(
             flagging
-                .draw(&graph, &answer, &mut stream(1, "none", 0))
+                .sample(&graph, &prediction, &mut stream(1, "none", 0))
                 .unwrap()
                 .is_none(),
             "it answers plainly"
@@ -871,7 +889,7 @@ mod tests {
 
     #[test]
     fn graphs_without_edges_have_nothing_to_detect() {
-        let (_, model) = scene();
+        let (_, model) = trial_graph();
         let features = Features::Dense(DenseMatrix::zeros(5, 12));
         let empty = Graph::empty(5).unwrap().with_features(features).unwrap();
         let detectors = EdgeDetectors::fit(&model, &empty, 2)
@@ -879,7 +897,7 @@ mod tests {
             .tested(&model, &empty, &[])
             .unwrap();
         assert_eq!(
-            (detectors.detectors.len(), detectors.trusted()),
+            (detectors.detectors.len(), detectors.tested_limit()),
             (0, Some(0.0))
         );
     }

@@ -1,7 +1,7 @@
 //! Runs a program in any language as a model: gnarl starts it and sends requests over standard
 //! input and output, one JSON object on one line each way.
 //!
-//! | gnarl writes | the program answers |
+//! | gnarl writes | the program responds |
 //! | --- | --- |
 //! | `{"hello":1}` | `{"num_classes":C}` |
 //! | `{"num_nodes":n,"edges":[[u,v],…],"features":{"shape":[n,k],"rows":[…],"cols":[…],"values":[…]}}` | `{"scores":[[…],…]}` |
@@ -49,7 +49,7 @@ impl External {
                 num_classes: hello.num_classes,
                 process: Mutex::new(process),
             }),
-            0 => Err(process.fails(program, "it says that there are no classes")),
+            0 => Err(process.fails(program, "it reports 0 classes")),
         }
     }
 }
@@ -62,9 +62,9 @@ impl Classifier for External {
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
         let mut process = self.process.lock().unwrap_or_else(|e| e.into_inner());
         let (rows, classes) = (graph.num_nodes(), self.num_classes);
-        let answer: Scores =
+        let response: Scores =
             process.ask(&self.name, &request(graph), rows.saturating_mul(classes))?;
-        let scores = answer
+        let scores = response
             .checked(rows, classes)
             .map_err(|what| process.fails(&self.name, &what))?;
         DenseMatrix::new(rows, classes, scores)
@@ -95,7 +95,7 @@ impl Scores {
         for (node, row) in self.scores.iter().enumerate() {
             if row.len() != classes {
                 return Err(format!(
-                    "it gave {} scores for node {node}, {classes} classes were promised",
+                    "it gave {} scores for node {node}, {classes} classes were announced",
                     row.len()
                 ));
             }
@@ -116,19 +116,18 @@ impl Scores {
 fn understood<T: for<'de> Deserialize<'de>>(line: &str) -> std::result::Result<T, String> {
     // NaN and Infinity are not JSON, but many programs write them.
     let value: serde_json::Value = serde_json::from_str(&line.replace("NaN", "null"))
-        .map_err(|e| format!("its answer is not JSON: {e}"))?;
+        .map_err(|e| format!("its response is not JSON: {e}"))?;
     match value.get("error") {
-        Some(what) => Err(format!("it says: {what}")),
-        None => {
-            serde_json::from_value(value).map_err(|e| format!("its answer is not as agreed: {e}"))
-        }
+        Some(what) => Err(format!("it reports: {what}")),
+        None => serde_json::from_value(value)
+            .map_err(|e| format!("its response does not follow the protocol: {e}")),
     }
 }
 
 /// Fuzzing: parses any response of a program, for three nodes and two classes.
 #[doc(hidden)]
-pub fn fuzz_answers(mut data: &[u8]) {
-    let longest = AtomicUsize::new(6 * BYTES_OF_NUMBER + SHORT_ANSWER);
+pub fn fuzz_responses(mut data: &[u8]) {
+    let longest = AtomicUsize::new(6 * BYTES_OF_NUMBER + SHORT_RESPONSE);
     while let Ok(Some(line)) = read_line(&mut data, &longest) {
         let _ = understood::<Hello>(&line);
         let _ = understood::<Scores>(&line).and_then(|scores| scores.checked(3, 2));
@@ -163,7 +162,7 @@ fn request(graph: &Graph) -> serde_json::Value {
 /// Number of bytes of a program's standard error that are kept.
 const LAST_WORDS: usize = 2000;
 /// Largest number of bytes of a response without its scores.
-const SHORT_ANSWER: usize = 1 << 16;
+const SHORT_RESPONSE: usize = 1 << 16;
 /// Largest number of bytes of a score: a number of 17 digits with its sign, exponent, comma and
 /// blanks needs less.
 const BYTES_OF_NUMBER: usize = 64;
@@ -184,7 +183,7 @@ fn read_line(output: &mut impl BufRead, longest: &AtomicUsize) -> std::io::Resul
         let longest = longest.load(Ordering::Relaxed);
         if line.len() > longest {
             return Err(fail(format!(
-                "a line of more than {longest} bytes, which no answer needs"
+                "a line of more than {longest} bytes, longer than any valid response"
             )));
         }
         if ended && line.is_empty() {
@@ -222,7 +221,7 @@ impl Process {
             .map_err(|e| failure(program, &format!("it cannot be started: {e}")))?;
         let (input, output, errors) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let longest = Arc::new(AtomicUsize::new(SHORT_ANSWER));
+        let longest = Arc::new(AtomicUsize::new(SHORT_RESPONSE));
         // Output without a request is not read.
         let (send, lines) = sync_channel(1);
         if let Some(output) = output {
@@ -270,7 +269,7 @@ impl Process {
     ) -> Result<T> {
         let longest = numbers
             .saturating_mul(BYTES_OF_NUMBER)
-            .saturating_add(SHORT_ANSWER);
+            .saturating_add(SHORT_RESPONSE);
         self.longest.store(longest, Ordering::Relaxed);
         let Some(mut input) = self.input.take() else {
             return Err(failure(name, "it has failed before"));
@@ -297,12 +296,17 @@ impl Process {
         }
         let line = match self.lines.recv_timeout(self.limit) {
             Ok(Ok(line)) => line,
-            Ok(Err(e)) => return Err(self.fails(name, &format!("its answer cannot be read: {e}"))),
+            Ok(Err(e)) => {
+                return Err(self.fails(name, &format!("its response cannot be read: {e}")));
+            }
             Err(RecvTimeoutError::Timeout) => {
-                return Err(self.fails(name, &format!("it gave no answer within {:?}", self.limit)));
+                return Err(self.fails(
+                    name,
+                    &format!("it gave no response within {:?}", self.limit),
+                ));
             }
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(self.fails(name, "it ended without an answer"));
+                return Err(self.fails(name, "it ended without a response"));
             }
         };
         understood(&line).map_err(|what| self.fails(name, &what))
@@ -314,12 +318,13 @@ impl Process {
         let words = self.last_words.lock().unwrap_or_else(|e| e.into_inner());
         let words = String::from_utf8_lossy(&words);
         let words: Vec<&str> = words.split_whitespace().collect();
-        match words.is_empty() {
-            true => failure(name, what),
-            false => failure(
+        if words.is_empty() {
+            failure(name, what)
+        } else {
+            failure(
                 name,
                 &format!("{what}; its last words: {}", words.join(" ")),
-            ),
+            )
         }
     }
 
@@ -366,7 +371,7 @@ mod tests {
     const HELLO: &str = "read hello; echo '{\"num_classes\": 2}'; read request; ";
 
     #[test]
-    fn it_is_asked_and_answers() {
+    fn it_responds_to_requests() {
         // The response holds the length of the request, which shows that the program received it.
         let model =
             start(&format!("{HELLO} echo \"{{\\\"scores\\\": [[${{#request}}, 0], [0.5, -1], [1e3, 2]]}}\"; read end"))
@@ -386,17 +391,23 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_wrong_is_said_in_one_line_with_its_last_words() {
+    fn failures_are_reported_in_one_line_with_standard_error() {
         for (script, expected) in [
             ("echo no > /dev/stderr; exit 3", "last words: no"),
-            ("read hello; echo '{\"num_classes\": 0}'", "no classes"),
+            (
+                "read hello; echo '{\"num_classes\": 0}'",
+                "reports 0 classes",
+            ),
             ("read hello; echo hi", "is not JSON"),
-            ("read hello; echo '{\"classes\": 2}'", "not as agreed"),
+            (
+                "read hello; echo '{\"classes\": 2}'",
+                "does not follow the protocol",
+            ),
             (
                 "read hello; echo '{\"error\": \"no weights\"}'",
-                "it says: \"no weights\"",
+                "it reports: \"no weights\"",
             ),
-            ("sleep 5", "no answer within"),
+            ("sleep 5", "no response within"),
             (
                 "read hello; while :; do printf xxxxxxxxxxxxxxxx; done",
                 "a line of more than 65600 bytes",
@@ -405,7 +416,7 @@ mod tests {
             let e = start(script).unwrap_err().to_string();
             assert!(e.contains(expected) && !e.contains('\n'), "{script}: {e}");
         }
-        for (answer, expected) in [
+        for (response, expected) in [
             (
                 "echo '{\"scores\": [[1, 2]]}'",
                 "1 rows of scores for 3 nodes",
@@ -419,16 +430,16 @@ mod tests {
                 "not a number for node 1",
             ),
             ("echo tired >&2; exit 1", "last words: tired"),
-            ("sleep 5", "no answer within 800ms"),
+            ("sleep 5", "no response within 800ms"),
             // Six scores of 64 bytes at most.
             (
                 "while :; do printf '[[1, 2], '; done",
                 "a line of more than 65920 bytes",
             ),
         ] {
-            let model = start(&format!("{HELLO} {answer}")).unwrap();
+            let model = start(&format!("{HELLO} {response}")).unwrap();
             let e = model.scores(&path()).unwrap_err().to_string();
-            assert!(e.contains(expected) && !e.contains('\n'), "{answer}: {e}");
+            assert!(e.contains(expected) && !e.contains('\n'), "{response}: {e}");
             let e = model.scores(&path()).unwrap_err().to_string();
             assert!(e.contains("failed before"), "{e}");
         }

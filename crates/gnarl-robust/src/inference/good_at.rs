@@ -2,7 +2,7 @@
 //! like those of the training graph are dropped before a trained model predicts. [`EdgeDetectors`]
 //! are the detectors.
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::edge_detectors::{Flagging, THRESHOLDS};
@@ -68,7 +68,7 @@ impl Method for GoodAt {
     fn learn(&self, model: &dyn Classifier, clean: CleanInputs<'_>) -> Result<Option<Prior>> {
         let CleanInputs::Nodes { graph, val, .. } = clean else {
             let what = "good-at needs a prediction for both ends of an edge, and a graph of a set has one prediction";
-            return Err(gnarl_graph::Error::argument("inference", what));
+            return Err(gnarl_graph::Error::unsupported("inference", what));
         };
         let detectors = EdgeDetectors::fit(model, graph, self.detectors)?;
         Ok(Some(Prior::Detectors(if self.check {
@@ -78,7 +78,7 @@ impl Method for GoodAt {
         })))
     }
 
-    fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
+    fn sampling_region<'a>(&self, prior: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
         let Prior::Detectors(detectors) = prior? else {
             return None;
         };

@@ -3,9 +3,10 @@
 //! | file | contents |
 //! | --- | --- |
 //! | [`plain`], [`robust_crf`], [`smoothing`], [`clean_crf`], [`good_at`] | the choices of [`Inference`], one file each |
-//! | [`reading`] | an inference rule fitted to a model: part of a fitted model and its file |
+//! | [`fitted`] | an inference rule fitted to a model: part of a fitted model and its file |
 //! | [`crf`] | RobustCRF's update over a tree of neighbours; randomised smoothing is a special case of it |
 //! | [`balls`] | RobustCRF's neighbours: uniform in a ball of features, or some edge flips away |
+//! | [`prior`] | the interface of priors of clean inputs |
 //! | [`clean_features`], [`clean_edges`], [`clean_graphs`] | neighbours that look like clean inputs |
 //! | [`edge_detectors`] | GOOD-AT's detectors of adversarial edges |
 //! | `trial` | tests of these neighbours and detectors on the training data |
@@ -27,9 +28,10 @@ pub mod clean_graphs;
 pub mod crf;
 pub mod edge_detectors;
 pub mod external;
+pub mod fitted;
 pub mod good_at;
 pub mod plain;
-pub mod reading;
+pub mod prior;
 mod reduced;
 pub mod robust_crf;
 pub mod size;
@@ -37,7 +39,6 @@ pub mod smoothing;
 mod trial;
 
 use gnarl_graph::Graph;
-use serde::{Deserialize, Serialize};
 
 pub use balls::{FeatureBall, FlipDistribution, Similarity, StructureBall};
 pub use clean_crf::CleanCrf;
@@ -47,9 +48,10 @@ pub use clean_graphs::CleanGraphs;
 pub use crf::{Crf, NeighbourSampler, Neighbourhood};
 pub use edge_detectors::EdgeDetectors;
 pub use external::External;
+pub use fitted::{Defended, FittedInference, log_probabilities};
 pub use good_at::GoodAt;
 pub use plain::Plain;
-pub use reading::{Defended, FittedInference};
+pub use prior::{CleanPrior, Prior};
 pub use robust_crf::RobustCrf;
 pub use size::log2_neighbours_at_least;
 pub use smoothing::Smoothing;
@@ -98,7 +100,7 @@ pub trait Method {
 
     /// Returns the source of neighbours; `None` for one forward pass, and if a required prior is
     /// missing.
-    fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<SamplingRegion<'a>>;
+    fn sampling_region<'a>(&self, prior: Option<&'a Prior>) -> Option<SamplingRegion<'a>>;
 
     /// Learns a prior from the training data of the model.
     fn learn(&self, _model: &dyn Classifier, _clean: CleanInputs<'_>) -> Result<Option<Prior>> {
@@ -233,26 +235,20 @@ impl SamplingRegion<'_> {
             SamplingRegion::Features(ball) => ball,
             SamplingRegion::Structure(ball) => ball,
             SamplingRegion::Detected(flagging) => flagging,
-            SamplingRegion::Clean(Prior::Features(prior)) => prior,
-            SamplingRegion::Clean(Prior::Edges(prior)) => prior,
-            SamplingRegion::Clean(Prior::Graphs(prior)) => prior,
-            SamplingRegion::Clean(Prior::Detectors(prior)) => prior,
+            SamplingRegion::Clean(prior) => prior.method(),
         }
     }
-}
 
-/// A prior of clean inputs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Prior {
-    /// Distribution of clean features.
-    Features(CleanFeatures),
-    /// Agreement of predictions along clean edges.
-    Edges(CleanEdges),
-    /// Distribution of edges in the graphs of a set.
-    Graphs(CleanGraphs),
-    /// Detectors of adversarial edges.
-    Detectors(EdgeDetectors),
+    /// Returns the part of the input that the neighbours change.
+    fn part(&self) -> PerturbationTarget {
+        match self {
+            SamplingRegion::Features(_) => PerturbationTarget::Features,
+            SamplingRegion::Structure(_) | SamplingRegion::Detected(_) => {
+                PerturbationTarget::Structure
+            }
+            SamplingRegion::Clean(prior) => prior.method().part(),
+        }
+    }
 }
 
 /// Error message for a setting that tuning selects.
@@ -263,8 +259,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_says_what_is_stored_and_names_are_read_back() {
-        gnarl_graph::names::assert_listed(Inference::LIST, Inference::all().map(|i| i.stored()));
+    fn the_list_matches_stored_names_and_names_are_read_back() {
+        gnarl_graph::settings::assert_listed(Inference::LIST, Inference::all().map(|i| i.stored()));
         for inference in Inference::all() {
             assert_eq!(
                 inference
@@ -310,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_mean_nothing_are_refused_in_one_line() {
+    fn invalid_settings_are_refused_in_one_line() {
         let fail = |name: &str, setting: &str, value: &str| {
             let inference = name.parse::<Inference>().unwrap();
             inference
@@ -375,7 +371,7 @@ mod tests {
     fn open_settings_mean_coras_values() {
         let values = |part: PerturbationTarget| {
             let crf = Inference::from(RobustCrf::default()).on(part);
-            let radius = match crf.method().around(None) {
+            let radius = match crf.method().sampling_region(None) {
                 Some(SamplingRegion::Features(ball)) => ball.radius,
                 Some(SamplingRegion::Structure(ball)) => ball.share,
                 other => panic!("{other:?}"),

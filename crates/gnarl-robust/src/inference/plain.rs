@@ -1,6 +1,6 @@
 //! One forward pass.
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::{Crf, Inference, Method, PerturbationTarget, Prior, SamplingRegion};
@@ -19,7 +19,7 @@ impl Method for Plain {
         None
     }
 
-    fn around<'a>(&self, _: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
+    fn sampling_region<'a>(&self, _: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
         None
     }
 }

@@ -14,7 +14,7 @@ use gnarl_graph::{DenseMatrix, Graph};
 
 use super::balls::Similarity;
 use super::crf::{Crf, NeighbourSampler, Neighbourhood, Tree};
-use super::{Prior, SamplingRegion};
+use super::{PerturbationTarget, SamplingRegion};
 use crate::classifier::{Reduced, WhiteBox, to_matrix};
 use crate::perturb::ReducedBall;
 use gnarl_graph::Result;
@@ -22,10 +22,10 @@ use gnarl_nn::networks::{Input, Propagation};
 use gnarl_tensor::{Device, Tensor};
 
 /// Returns the prediction by the shortcut; `None` if there is no shortcut.
-pub(super) fn answer(
+pub(super) fn predict(
     crf: &Crf,
     model: &WhiteBox,
-    around: &SamplingRegion<'_>,
+    region: &SamplingRegion<'_>,
     graph: &Graph,
     seed: u64,
 ) -> Result<Option<DenseMatrix<f32>>> {
@@ -34,7 +34,7 @@ pub(super) fn answer(
     };
     let input = model.input(graph)?;
     let coordinates = reduced.coordinates(&input)?;
-    let answer = match around {
+    let prediction = match region {
         SamplingRegion::Features(ball) if ball.radius > 0.0 => {
             let similarity = ball.similarity;
             let ball = ReducedBall::new(ball.radius, input.dim(), reduced.dim())?;
@@ -50,22 +50,20 @@ pub(super) fn answer(
             let own = tree.evaluate(&centre)?;
             crf.update(&tree, &centre, own, crf.iterations, seed)?
         }
-        SamplingRegion::Structure(_)
-        | SamplingRegion::Detected(_)
-        | SamplingRegion::Clean(Prior::Edges(_) | Prior::Graphs(_)) => {
+        _ if region.part() == PerturbationTarget::Structure => {
             let tree = Rewired {
                 crf,
                 model,
                 reduced,
                 coordinates,
-                neighbourhood: around.neighbourhood(),
+                neighbourhood: region.neighbourhood(),
             };
             let own = tree.evaluate(graph)?;
             crf.update(&tree, graph, own, crf.iterations, seed)?
         }
         _ => return Ok(None),
     };
-    Ok(Some(answer))
+    Ok(Some(prediction))
 }
 
 /// Features in the span of the first maps.
@@ -143,17 +141,17 @@ impl Tree for InSpan<'_> {
         )?)?)
     }
 
-    fn around<'a>(
+    fn sampler<'a>(
         &'a self,
         centre: &'a Point,
         _: &'a DenseMatrix<f32>,
     ) -> Result<NeighbourSampler<'a, Point>> {
-        Ok(Box::new(move |rng| Ok(Some(self.draw(centre, rng)))))
+        Ok(Box::new(move |rng| Ok(Some(self.sample(centre, rng)))))
     }
 }
 
 impl InSpan<'_> {
-    fn draw(&self, centre: &Point, rng: &mut Rng) -> (Point, f64) {
+    fn sample(&self, centre: &Point, rng: &mut Rng) -> (Point, f64) {
         let width = self.reduced.dim();
         let mut span = vec![0f32; centre.span.len()];
         let beyond = self.ball.rows_and_beyond(&mut span, rng);
@@ -209,12 +207,12 @@ impl Tree for Rewired<'_> {
         )?)?)
     }
 
-    fn around<'a>(
+    fn sampler<'a>(
         &'a self,
         centre: &'a Graph,
-        answer: &'a DenseMatrix<f32>,
+        prediction: &'a DenseMatrix<f32>,
     ) -> Result<NeighbourSampler<'a>> {
-        self.neighbourhood.around(centre, answer)
+        self.neighbourhood.sampler(centre, prediction)
     }
 }
 
@@ -228,7 +226,7 @@ mod tests {
     use gnarl_nn::operator::OperatorChoice;
     use rand::RngExt;
 
-    fn scene() -> (WhiteBox, Graph) {
+    fn fixture() -> (WhiteBox, Graph) {
         let rng = &mut stream(3, "reduced test", 0);
         let values: Vec<f32> = (0..30 * 40).map(|_| rng.random::<f32>() - 0.4).collect();
         let features = Features::Dense(DenseMatrix::new(30, 40, values).unwrap());
@@ -258,16 +256,16 @@ mod tests {
 
     #[test]
     fn around_a_structure_both_ways_say_the_same() {
-        let (model, graph) = scene();
+        let (model, graph) = fixture();
         let ball = StructureBall {
             share: 0.3,
             flips: FlipDistribution::Binomial,
         };
         let crf = Crf::new(0.2);
-        let short = answer(&crf, &model, &SamplingRegion::Structure(ball), &graph, 7)
+        let short = predict(&crf, &model, &SamplingRegion::Structure(ball), &graph, 7)
             .unwrap()
             .unwrap();
-        let long = crf.answer(&model, &ball, &graph, 7).unwrap();
+        let long = crf.predict(&model, &ball, &graph, 7).unwrap();
         assert!(furthest(&short, &long) < 1e-5);
         let own = crf
             .output(crate::classifier::Classifier::scores(&model, &graph).unwrap())
@@ -282,7 +280,7 @@ mod tests {
     /// to the same average.
     #[test]
     fn around_features_both_ways_agree_in_the_mean() {
-        let (model, graph) = scene();
+        let (model, graph) = fixture();
         let ball = FeatureBall {
             radius: 8.0,
             similarity: Similarity::Cosine,
@@ -292,10 +290,10 @@ mod tests {
             iterations: 1,
             ..Crf::new(0.1)
         };
-        let short = answer(&crf, &model, &SamplingRegion::Features(ball), &graph, 7)
+        let short = predict(&crf, &model, &SamplingRegion::Features(ball), &graph, 7)
             .unwrap()
             .unwrap();
-        let long = crf.answer(&model, &ball, &graph, 8).unwrap();
+        let long = crf.predict(&model, &ball, &graph, 8).unwrap();
         let own = crf
             .output(crate::classifier::Classifier::scores(&model, &graph).unwrap())
             .unwrap();
@@ -309,7 +307,7 @@ mod tests {
     /// Similarities of neighbours, and of neighbours of neighbours, sampled both ways.
     #[test]
     fn neighbours_are_alike_by_the_same_law() {
-        let (model, graph) = scene();
+        let (model, graph) = fixture();
         let (ball, input) = (
             FeatureBall {
                 radius: 2.0,
@@ -333,10 +331,10 @@ mod tests {
         let rng = &mut stream(1, "alike", 0);
         let (mut short, mut long) = (Vec::new(), Vec::new());
         for _ in 0..600 {
-            let (point, first) = tree.draw(&centre, rng);
-            short.push([first, tree.draw(&point, rng).1]);
-            let (near, first) = ball.draw(&graph, &none, rng).unwrap().unwrap();
-            long.push([first, ball.draw(&near, &none, rng).unwrap().unwrap().1]);
+            let (point, first) = tree.sample(&centre, rng);
+            short.push([first, tree.sample(&point, rng).1]);
+            let (near, first) = ball.sample(&graph, &none, rng).unwrap().unwrap();
+            long.push([first, ball.sample(&near, &none, rng).unwrap().unwrap().1]);
         }
         for level in 0..2 {
             let column =

@@ -1,12 +1,12 @@
 //! RobustCRF ([Abbahaddou et al. 2024](https://arxiv.org/abs/2411.05399)): the predictions on
 //! sampled neighbours of an input are combined by a conditional random field.
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::balls::{
-    FeatureBall, FlipDistribution, Similarity, StructureBall, USUAL_SHARE_ON_SETS, tried_radii,
-    usual_radius,
+    DEFAULT_SHARE_ON_SETS, FeatureBall, FlipDistribution, Similarity, StructureBall,
+    candidate_radii, default_radius,
 };
 use super::{Crf, Inference, Input, Method, PerturbationTarget, Prior, SamplingRegion, TUNED};
 
@@ -129,8 +129,8 @@ impl Method for RobustCrf {
         Some(self.crf())
     }
 
-    fn around<'a>(&self, _: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
-        let radius = self.radius.unwrap_or(usual_radius(self.target()));
+    fn sampling_region<'a>(&self, _: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
+        let radius = self.radius.unwrap_or(default_radius(self.target()));
         Some(match self.target() {
             PerturbationTarget::Features => SamplingRegion::Features(FeatureBall {
                 radius,
@@ -152,7 +152,7 @@ impl Method for RobustCrf {
             self.radius.is_none() && !self.tune && self.target() == PerturbationTarget::Structure;
         is_open.then(|| {
             Self {
-                radius: Some(USUAL_SHARE_ON_SETS),
+                radius: Some(DEFAULT_SHARE_ON_SETS),
                 ..*self
             }
             .into()
@@ -160,7 +160,7 @@ impl Method for RobustCrf {
     }
 
     fn candidates(&self, of: Input) -> Vec<Inference> {
-        let radii = tried_radii(self.target(), of);
+        let radii = candidate_radii(self.target(), of);
         let settings = SIGMAS
             .iter()
             .flat_map(|&sigma| radii.iter().map(move |&radius| (sigma, radius)));

@@ -29,7 +29,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_below_the_number_of_graphs_at_that_distance_and_close_to_it() {
+    fn the_bound_is_below_the_number_of_graphs_and_close() {
         for (n, r) in [(5u64, 3u64), (20, 10), (20, 95), (100, 50), (2708, 105)] {
             let exact = log2_binomial(n * (n - 1) / 2, r);
             let bound = log2_neighbours_at_least(n as usize, r as f64);

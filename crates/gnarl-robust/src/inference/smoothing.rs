@@ -2,12 +2,12 @@
 //! predictions in a ball around the input. It is the control of RobustCRF: the same neighbours with
 //! equal weights, and no weight on the model's own prediction.
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::balls::{
-    FeatureBall, FlipDistribution, Similarity, StructureBall, USUAL_SHARE_ON_SETS, tried_radii,
-    usual_radius,
+    DEFAULT_SHARE_ON_SETS, FeatureBall, FlipDistribution, Similarity, StructureBall,
+    candidate_radii, default_radius,
 };
 use super::{Crf, Inference, Input, Method, PerturbationTarget, Prior, SamplingRegion, TUNED};
 
@@ -84,8 +84,8 @@ impl Method for Smoothing {
         Some(self.crf())
     }
 
-    fn around<'a>(&self, _: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
-        let radius = self.radius.unwrap_or(usual_radius(self.target()));
+    fn sampling_region<'a>(&self, _: Option<&'a Prior>) -> Option<SamplingRegion<'a>> {
+        let radius = self.radius.unwrap_or(default_radius(self.target()));
         Some(match self.target() {
             PerturbationTarget::Features => SamplingRegion::Features(FeatureBall {
                 radius,
@@ -107,7 +107,7 @@ impl Method for Smoothing {
             self.radius.is_none() && !self.tune && self.target() == PerturbationTarget::Structure;
         is_open.then(|| {
             Self {
-                radius: Some(USUAL_SHARE_ON_SETS),
+                radius: Some(DEFAULT_SHARE_ON_SETS),
                 ..*self
             }
             .into()
@@ -115,7 +115,7 @@ impl Method for Smoothing {
     }
 
     fn candidates(&self, of: Input) -> Vec<Inference> {
-        tried_radii(self.target(), of)
+        candidate_radii(self.target(), of)
             .iter()
             .map(|&radius| {
                 Self {
@@ -132,7 +132,7 @@ impl Method for Smoothing {
 mod tests {
     use super::*;
     use crate::classifier::{Classifier, FromFn, WhiteBox};
-    use crate::inference::crf::{Neighbourhood, draws};
+    use crate::inference::crf::{Neighbourhood, neighbour_stream};
     use gnarl_graph::{DenseMatrix, Features, Graph};
     use gnarl_nn::networks::{Backbone, Network, NetworkConfig};
     use gnarl_nn::operator::OperatorChoice;
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn on_features_it_is_the_plain_average_over_the_same_draws() {
+    fn on_features_it_is_the_plain_average_over_the_same_samples() {
         let (graph, model, seed, count) = (graph(12, 2), model(), 5, 9);
         // A radius as large as the rows: with cosines the weights of samples would differ widely.
         let smoothing = Smoothing {
@@ -175,8 +175,8 @@ mod tests {
             hard_voting: false,
             ..Smoothing::default()
         };
-        let reading = Inference::from(smoothing).fit(&model, &graph, &[]).unwrap();
-        let found = reading.answer(&model, &graph, seed).unwrap();
+        let fitted = Inference::from(smoothing).fit(&model, &graph, &[]).unwrap();
+        let found = fitted.predict(&model, &graph, seed).unwrap();
 
         let ball = FeatureBall {
             radius: 2.0,
@@ -185,7 +185,7 @@ mod tests {
         let (mut plain, mut weighed, mut weights) = ([0.0; 24], [0.0; 24], 0.0);
         for i in 0..count {
             let (near, cosine) = ball
-                .draw(&graph, &found, &mut draws(seed, i).1)
+                .sample(&graph, &found, &mut neighbour_stream(seed, i).1)
                 .unwrap()
                 .unwrap();
             let scores = model.scores(&near).unwrap();
@@ -219,7 +219,7 @@ mod tests {
     /// The shortcut samples neighbours in the span of the network's first maps; their weights are
     /// one there, too.
     #[test]
-    fn the_shortcut_weighs_neighbours_alike() {
+    fn the_shortcut_gives_neighbours_equal_weights() {
         let graph = graph(30, 40);
         let network = Network::new(
             &NetworkConfig {
@@ -240,7 +240,7 @@ mod tests {
         let found = Inference::from(smoothing)
             .fit(&model, &graph, &[])
             .unwrap()
-            .answer(&model, &graph, 1)
+            .predict(&model, &graph, 1)
             .unwrap();
         let hundredths: Vec<f32> = found.data().iter().map(|p| 100.0 * p).collect();
         assert!(

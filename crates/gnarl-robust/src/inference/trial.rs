@@ -14,7 +14,7 @@ use gnarl_nn::train::argmax;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Trial {
     /// Number of predictions that agree with the clean ones with neighbours, but not without.
-    mended: usize,
+    corrected: usize,
     /// Number of predictions that agree without neighbours, but not with them.
     broken: usize,
 }
@@ -23,12 +23,12 @@ impl Trial {
     /// Returns the largest of rising perturbation shares at which neighbours help, if they did no
     /// harm at the shares before it. `changed` makes the inputs of a share, or `None` if no further
     /// perturbation is possible.
-    pub fn trusted(
+    pub fn tested_limit(
         shares: &[f64],
         changed: impl Fn(f64) -> Result<Option<Vec<Graph>>>,
         trial: impl Fn(&[Graph]) -> Result<Self>,
     ) -> Result<f64> {
-        let mut trusted = 0.0;
+        let mut tested_limit = 0.0;
         for &share in shares {
             let Some(changed) = changed(share)? else {
                 break;
@@ -38,10 +38,10 @@ impl Trial {
                 break;
             }
             if trial.helps() {
-                trusted = share;
+                tested_limit = share;
             }
         }
-        Ok(trusted)
+        Ok(tested_limit)
     }
 
     /// Compares predictions on `changed` inputs, with these neighbours and without them, with the
@@ -55,10 +55,10 @@ impl Trial {
     ) -> Result<Self> {
         let one = |(changed, clean): (&Graph, &Vec<usize>)| -> Result<Self> {
             let plain = Self::classes(&crf.output(model.scores(changed)?)?);
-            let agreed = Self::classes(&crf.answer(model, neighbours, changed, 0)?);
+            let agreed = Self::classes(&crf.predict(model, neighbours, changed, 0)?);
             let mut trial = Self::default();
             for ((plain, agreed), clean) in plain.iter().zip(&agreed).zip(clean) {
-                trial.mended += usize::from(plain != clean && agreed == clean);
+                trial.corrected += usize::from(plain != clean && agreed == clean);
                 trial.broken += usize::from(plain == clean && agreed != clean);
             }
             Ok(trial)
@@ -70,17 +70,17 @@ impl Trial {
             .collect::<Result<Vec<_>>>()?;
         let sum = |of: fn(&Self) -> usize| all.iter().map(of).sum();
         Ok(Self {
-            mended: sum(|t| t.mended),
+            corrected: sum(|t| t.corrected),
             broken: sum(|t| t.broken),
         })
     }
 
     /// Compares predictions before and after, on nodes with the class that each should have.
-    pub fn of(before: &[usize], after: &[usize], judges: &[(u32, usize)]) -> Self {
+    pub fn of(before: &[usize], after: &[usize], reference: &[(u32, usize)]) -> Self {
         let mut trial = Self::default();
-        for &(u, class) in judges {
+        for &(u, class) in reference {
             let (before, after) = (before[u as usize] == class, after[u as usize] == class);
-            trial.mended += usize::from(!before && after);
+            trial.corrected += usize::from(!before && after);
             trial.broken += usize::from(before && !after);
         }
         trial
@@ -93,24 +93,24 @@ impl Trial {
     }
 
     /// Returns the class of every row.
-    fn classes(answer: &DenseMatrix<f32>) -> Vec<usize> {
-        (0..answer.num_rows())
-            .map(|u| argmax(answer.row(u)))
+    fn classes(prediction: &DenseMatrix<f32>) -> Vec<usize> {
+        (0..prediction.num_rows())
+            .map(|u| argmax(prediction.row(u)))
             .collect()
     }
 
     /// Returns the standard error of a difference of counts.
     fn error(&self) -> f64 {
-        ((self.mended + self.broken) as f64).sqrt()
+        ((self.corrected + self.broken) as f64).sqrt()
     }
 
     /// Returns true if more predictions were mended than broken, beyond chance.
     pub fn helps(&self) -> bool {
-        self.mended as f64 > self.broken as f64 + self.error()
+        self.corrected as f64 > self.broken as f64 + self.error()
     }
 
     /// Returns true if more predictions were broken than mended, beyond chance.
     pub fn harms(&self) -> bool {
-        self.broken as f64 > self.mended as f64 + self.error()
+        self.broken as f64 > self.corrected as f64 + self.error()
     }
 }

@@ -154,7 +154,7 @@ impl Ball {
     }
 
     /// Returns features perturbed by a point of the ball.
-    pub fn around(&self, features: &Features, rng: &mut Rng) -> DenseMatrix<f32> {
+    pub fn sample_around(&self, features: &Features, rng: &mut Rng) -> DenseMatrix<f32> {
         let mut moved = features.to_dense();
         let radii = self.radii(moved.num_rows(), moved.num_cols(), rng);
         let mut row = vec![0.0; moved.num_cols()];
@@ -186,19 +186,19 @@ mod tests {
     use crate::testing::{critical, kolmogorov, kolmogorov_two};
     use gnarl_graph::random::stream;
 
-    const DRAWS: usize = 6000;
+    const SAMPLES: usize = 6000;
     const NORMS: [Norm; 4] = [Norm::L1, Norm::L2, Norm::P(3.0), Norm::Infinity];
 
     fn rows(norm: Norm, sampler: Sampler, dim: usize, seed: u64) -> Vec<Vec<f64>> {
         let ball = Ball::new(norm, 2.5, sampler).unwrap();
         let rng = &mut stream(seed, "ball test", 0);
         let mut row = vec![0.0; dim];
-        let mut draw = || {
+        let mut sample = || {
             let radius = ball.radii(1, dim, rng)[0];
             ball.fill_row(radius, &mut row, rng);
             row.clone()
         };
-        (0..DRAWS).map(|_| draw()).collect()
+        (0..SAMPLES).map(|_| sample()).collect()
     }
 
     #[test]
@@ -211,7 +211,10 @@ mod tests {
                     .collect();
                 assert!(radii.iter().all(|&r| r <= 1.0 + 1e-12), "p = {norm}");
                 let gap = kolmogorov(&radii, |r| r.powi(dim as i32));
-                assert!(gap < critical(DRAWS), "p = {norm}, {dim} dimensions: {gap}");
+                assert!(
+                    gap < critical(SAMPLES),
+                    "p = {norm}, {dim} dimensions: {gap}"
+                );
             }
         }
     }
@@ -228,13 +231,13 @@ mod tests {
                 ),
                 Norm::Infinity => (4, Box::new(|t| t)),
             };
-            let drawn = rows(norm, Sampler::Exact, dim, 2);
+            let sampled = rows(norm, Sampler::Exact, dim, 2);
             for j in 0..dim {
-                let sizes: Vec<f64> = drawn.iter().map(|row| row[j].abs() / 2.5).collect();
+                let sizes: Vec<f64> = sampled.iter().map(|row| row[j].abs() / 2.5).collect();
                 let gap = kolmogorov(&sizes, &cdf);
-                assert!(gap < critical(DRAWS), "p = {norm}, coordinate {j}: {gap}");
+                assert!(gap < critical(SAMPLES), "p = {norm}, coordinate {j}: {gap}");
                 let positive =
-                    drawn.iter().filter(|row| row[j] > 0.0).count() as f64 / DRAWS as f64;
+                    sampled.iter().filter(|row| row[j] > 0.0).count() as f64 / SAMPLES as f64;
                 assert!(
                     (positive - 0.5).abs() < 0.03,
                     "p = {norm}, coordinate {j}: {positive} are positive"
@@ -255,7 +258,7 @@ mod tests {
                     .collect()
             };
             let gap = kolmogorov_two(&first(Sampler::Thesis, 3), &first(Sampler::Exact, 4));
-            let limit = critical(DRAWS / 2);
+            let limit = critical(SAMPLES / 2);
             assert_eq!(gap < limit, right, "p = {norm}: {gap} against {limit}");
             let norms = rows(norm, Sampler::Thesis, 8, 5);
             assert!(
@@ -273,16 +276,16 @@ mod tests {
         let largest = |sampler| -> Vec<f64> {
             let ball = Ball::new(Norm::L2, 1.0, sampler).unwrap();
             let rng = &mut stream(6, "ball test", 0);
-            (0..DRAWS)
+            (0..SAMPLES)
                 .map(|_| ball.radii(50, 3, rng).into_iter().fold(0.0, f64::max))
                 .collect()
         };
-        assert!(kolmogorov(&largest(Sampler::Exact), |r| r.powi(150)) < critical(DRAWS));
-        assert!(kolmogorov(&largest(Sampler::Thesis), |r| r.powi(3)) < critical(DRAWS));
+        assert!(kolmogorov(&largest(Sampler::Exact), |r| r.powi(150)) < critical(SAMPLES));
+        assert!(kolmogorov(&largest(Sampler::Thesis), |r| r.powi(3)) < critical(SAMPLES));
     }
 
     #[test]
-    fn radii_and_norms_that_mean_nothing_are_refused() {
+    fn invalid_radii_and_norms_are_refused() {
         for epsilon in [-1.0, f64::NAN, f64::INFINITY] {
             let e = Ball::new(Norm::L2, epsilon, Sampler::Exact)
                 .unwrap_err()
@@ -320,7 +323,7 @@ mod tests {
         let features =
             Features::Dense(DenseMatrix::new(3, 2, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap());
         let ball = Ball::new(Norm::L1, 0.5, Sampler::Exact).unwrap();
-        let moved = ball.around(&features, &mut stream(2, "ball test", 0));
+        let moved = ball.sample_around(&features, &mut stream(2, "ball test", 0));
         for i in 0..3 {
             let apart = (0..2).map(|j| f64::from(moved.row(i)[j] - (2 * i + j + 1) as f32));
             let distance = Norm::L1.of(apart);

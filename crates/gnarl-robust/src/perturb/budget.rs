@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use gnarl_graph::names::{Bounds, check_value};
+use gnarl_graph::settings::{Bounds, check_value};
 use gnarl_graph::{Error, Features, Graph, Result, named};
 
 use super::Norm;
@@ -214,7 +214,7 @@ mod tests {
     use gnarl_graph::DenseMatrix;
 
     #[test]
-    fn what_is_no_budget_is_refused_in_one_line() {
+    fn invalid_budgets_are_refused_in_one_line() {
         for bad in [-0.1, f64::NAN, f64::INFINITY] {
             let all = [
                 Noise::new(bad).unwrap_err(),

@@ -102,9 +102,10 @@ impl Change {
             }
             Budget::Flips(allowed) | Budget::PerTarget(allowed) => {
                 let spent = self.num_flips() + self.features.entries;
-                match spent > *allowed {
-                    true => Err(broken(format!("{spent} flips where {allowed} are allowed"))),
-                    false => Ok(()),
+                if spent > *allowed {
+                    Err(broken(format!("{spent} flips where {allowed} are allowed")))
+                } else {
+                    Ok(())
                 }
             }
             Budget::Noise(_) | Budget::Features(_) if self.num_flips() > 0 => Err(broken(format!(
@@ -121,12 +122,13 @@ impl Change {
 
     fn assert_flips(&self, share: EdgeShare, original: &Graph) -> Result<()> {
         let allowed = share.flips(original);
-        match self.num_flips() > allowed {
-            true => Err(broken(format!(
+        if self.num_flips() > allowed {
+            Err(broken(format!(
                 "{} flips where {allowed} are allowed",
                 self.num_flips()
-            ))),
-            false => Ok(()),
+            )))
+        } else {
+            Ok(())
         }
     }
 
@@ -199,7 +201,11 @@ fn moves(original: &Graph, graph: &Graph, norm: Norm) -> Result<Vec<f64>> {
             return Ok(vec![0.0; before.num_rows()]);
         }
         (Some(before), Some(after)) if before.num_cols() == after.num_cols() => (before, after),
-        _ => return Err(broken("features came, went or have another width".into())),
+        _ => {
+            return Err(broken(
+                "features were added, removed or changed in width".into(),
+            ));
+        }
     };
     let width = before.num_cols();
     let scratch = || (vec![0f32; width], vec![0f32; width]);
@@ -245,7 +251,9 @@ fn check_valid(original: &Graph, graph: &Graph) -> Result<()> {
             .iter()
             .find(|&&v| v as usize >= graph.num_nodes() || !graph.has_edge(v, u))
         {
-            return Err(broken(format!("the edge from {u} to {v} has no way back")));
+            return Err(broken(format!(
+                "the edge from {u} to {v} has no reverse edge"
+            )));
         }
     }
     if original.weights().is_some() != graph.weights().is_some()
@@ -253,7 +261,7 @@ fn check_valid(original: &Graph, graph: &Graph) -> Result<()> {
             .weighted_edges()
             .any(|(u, v, w)| weight(original, u, v).is_some_and(|before| before != w))
     {
-        return Err(broken("an edge that was there has another weight".into()));
+        return Err(broken("an existing edge has another weight".into()));
     }
     if original.labels() != graph.labels() || original.splits() != graph.splits() {
         return Err(broken("labels or splits changed".into()));
@@ -265,7 +273,7 @@ fn check_valid(original: &Graph, graph: &Graph) -> Result<()> {
             .features()
             .is_some_and(|f| f.values().iter().all(|v| v.is_finite()))
     {
-        return Err(broken("a feature is no number any more".into()));
+        return Err(broken("a feature is not a number".into()));
     }
     Ok(())
 }
@@ -342,7 +350,7 @@ mod tests {
 
     /// Every violation of a budget or a graph is caught.
     #[test]
-    fn what_is_not_allowed_is_caught() {
+    fn changes_beyond_the_budget_are_refused() {
         let edges = |share| Budget::Edges(EdgeShare::new(share).unwrap());
         let features =
             |share, norm, scope| Budget::Features(FeatureBudget::new(share, norm, scope).unwrap());
@@ -398,7 +406,11 @@ mod tests {
                 .contains("labels")
         );
         let nan = moved([f32::NAN, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
-        assert!(complain(nan, noise(1.0)).unwrap_err().contains("no number"));
+        assert!(
+            complain(nan, noise(1.0))
+                .unwrap_err()
+                .contains("not a number")
+        );
         let bigger = Graph::empty(5).unwrap();
         assert!(
             Change::between(&square(), &bigger)

@@ -75,7 +75,7 @@ impl FlipBall {
     }
 
     /// Samples a number of flips from the law.
-    pub fn draw_distance(&self, rng: &mut Rng) -> usize {
+    pub fn sample_distance(&self, rng: &mut Rng) -> usize {
         match &self.distance {
             Distance::Uniform(shares) => {
                 let u: f64 = rng.random();
@@ -86,15 +86,15 @@ impl FlipBall {
     }
 
     /// Samples distinct pairs to flip, with their number from the law.
-    pub fn draw(&self, rng: &mut Rng) -> Vec<Pair> {
-        let count = self.draw_distance(rng) as u64;
+    pub fn sample(&self, rng: &mut Rng) -> Vec<Pair> {
+        let count = self.sample_distance(rng) as u64;
         // Floyd's subset algorithm: as many steps as there are flips, whatever the number of pairs.
         let pairs = num_pairs(self.num_nodes);
         let mut seen = HashSet::with_capacity(count as usize);
         let mut chosen = Vec::with_capacity(count as usize);
         for last in pairs - count..pairs {
-            let drawn = rng.random_range(0..=last);
-            let index = if seen.insert(drawn) { drawn } else { last };
+            let sampled = rng.random_range(0..=last);
+            let index = if seen.insert(sampled) { sampled } else { last };
             seen.insert(index);
             chosen.push(pair(index));
         }
@@ -169,10 +169,15 @@ mod tests {
         let ball = FlipBall::new(4, 2, FlipLaw::Uniform).unwrap();
         let rng = &mut stream(1, "flip test", 0);
         let mut seen: HashMap<Vec<(u32, u32)>, usize> = HashMap::new();
-        let draws = 22_000;
-        for _ in 0..draws {
+        let samples = 22_000;
+        for _ in 0..samples {
             *seen
-                .entry(flipped(&graph, &ball.draw(rng)).unwrap().edges().collect())
+                .entry(
+                    flipped(&graph, &ball.sample(rng))
+                        .unwrap()
+                        .edges()
+                        .collect(),
+                )
                 .or_default() += 1;
         }
         assert_eq!(seen.len(), 22);
@@ -189,7 +194,7 @@ mod tests {
         let ball = FlipBall::new(100, 4, FlipLaw::Binomial).unwrap();
         let rng = &mut stream(2, "flip test", 0);
         let mut counts = [0usize; 5];
-        (0..16_000).for_each(|_| counts[ball.draw(rng).len()] += 1);
+        (0..16_000).for_each(|_| counts[ball.sample(rng).len()] += 1);
         let expected = [1000.0, 4000.0, 6000.0, 4000.0, 1000.0];
         let squares: f64 = counts
             .iter()
@@ -208,7 +213,7 @@ mod tests {
             (small[0] - 1.0 / total).abs() < 1e-15 && (small[1] - 1001.0 / total).abs() < 1e-12
         );
         let large = FlipBall::new(4_000_000, 1_000_000, FlipLaw::Uniform).unwrap();
-        let d = large.draw_distance(&mut stream(3, "flip test", 0));
+        let d = large.sample_distance(&mut stream(3, "flip test", 0));
         assert!((999_990..=1_000_000).contains(&d), "{d}");
     }
 
@@ -223,12 +228,12 @@ mod tests {
         );
         let all = FlipBall::new(3, 3, FlipLaw::Uniform).unwrap();
         let rng = &mut stream(4, "flip test", 0);
-        let most = (0..200).map(|_| all.draw(rng).len()).max();
+        let most = (0..200).map(|_| all.sample(rng).len()).max();
         assert_eq!(most, Some(3));
         assert!(
             FlipBall::new(0, 0, FlipLaw::Binomial)
                 .unwrap()
-                .draw(rng)
+                .sample(rng)
                 .is_empty()
         );
     }

@@ -26,5 +26,5 @@ pub use budget::{Budget, EdgeShare, FeatureBudget, Noise, Radii, Scope};
 pub use change::{Change, FeatureChange};
 pub use flips::{FlipBall, FlipLaw, flipped};
 pub use norm::Norm;
-pub use pairs::{Pair, draw_edges, draw_pairs};
+pub use pairs::{Pair, sample_edges, sample_pairs};
 pub use reduced::{ReducedBall, RowDetails};

@@ -17,16 +17,16 @@ const TRIES: usize = 30;
 /// Samples up to `count` different pairs that `wanted` accepts, each set of them with equal
 /// probability. They exclude `taken`, to which they are added. Fewer are returned only if there are
 /// no more, or if so few of more than 10^8 pairs are accepted that random tries do not find them.
-pub fn draw_pairs(
+pub fn sample_pairs(
     num_nodes: usize,
     count: usize,
     wanted: impl Fn(u32, u32) -> bool,
     taken: &mut HashSet<Pair>,
     rng: &mut Rng,
 ) -> Vec<Pair> {
-    let mut drawn = Vec::new();
+    let mut sampled = Vec::new();
     if num_nodes < 2 {
-        return drawn;
+        return sampled;
     }
     let n = num_nodes as u32;
     let all = u64::from(n) * u64::from(n - 1) / 2;
@@ -37,25 +37,25 @@ pub fn draw_pairs(
         count.saturating_mul(TRIES)
     };
     for _ in 0..tries.saturating_add(1000) {
-        if drawn.len() == count {
-            return drawn;
+        if sampled.len() == count {
+            return sampled;
         }
         let u = rng.random_range(0..n);
         let v = rng.random_range(0..n - 1);
         let v = if v >= u { v + 1 } else { v };
         let pair = (u.min(v), u.max(v));
         if wanted(pair.0, pair.1) && taken.insert(pair) {
-            drawn.push(pair);
+            sampled.push(pair);
         }
     }
-    if drawn.len() < count && all <= WORTH_LISTING {
-        drawn.extend(reservoir(n, count - drawn.len(), &wanted, taken, rng));
+    if sampled.len() < count && all <= WORTH_LISTING {
+        sampled.extend(reservoir(n, count - sampled.len(), &wanted, taken, rng));
     }
-    drawn
+    sampled
 }
 
 /// Samples up to `count` of the edges, each set of them with equal probability.
-pub fn draw_edges(mut edges: Vec<Pair>, count: usize, rng: &mut Rng) -> Vec<Pair> {
+pub fn sample_edges(mut edges: Vec<Pair>, count: usize, rng: &mut Rng) -> Vec<Pair> {
     edges.shuffle(rng);
     edges.truncate(count);
     edges
@@ -102,9 +102,9 @@ mod tests {
         for i in 0..3000 {
             let rng = &mut stream(1, "pairs test", i);
             let mut taken = HashSet::from([(0, 1)]);
-            let drawn = draw_pairs(6, 4, |u, v| (u, v) != (2, 3), &mut taken, rng);
-            assert_eq!((drawn.len(), taken.len()), (4, 5));
-            drawn
+            let sampled = sample_pairs(6, 4, |u, v| (u, v) != (2, 3), &mut taken, rng);
+            assert_eq!((sampled.len(), taken.len()), (4, 5));
+            sampled
                 .iter()
                 .for_each(|&(u, v)| counts[u as usize][v as usize] += 1);
         }
@@ -121,12 +121,12 @@ mod tests {
         }
         let rng = &mut stream(1, "pairs test", 0);
         assert_eq!(
-            draw_pairs(6, 100, |_, _| true, &mut HashSet::new(), rng).len(),
+            sample_pairs(6, 100, |_, _| true, &mut HashSet::new(), rng).len(),
             15,
             "there are no more"
         );
         assert_eq!(
-            draw_pairs(
+            sample_pairs(
                 2000,
                 5,
                 |u, v| v == u + 1 && u < 3,
@@ -137,22 +137,22 @@ mod tests {
             3,
             "rare ones"
         );
-        assert!(draw_pairs(1, 5, |_, _| true, &mut HashSet::new(), rng).is_empty());
+        assert!(sample_pairs(1, 5, |_, _| true, &mut HashSet::new(), rng).is_empty());
     }
 
     #[test]
-    fn edges_are_drawn_once_and_each_is_as_likely() {
+    fn edges_are_sampled_once_and_each_is_as_likely() {
         let edges: Vec<Pair> = (0..5).map(|u| (u, u + 1)).collect();
         let mut counts = [0usize; 5];
         for i in 0..3000 {
-            let drawn = draw_edges(edges.clone(), 2, &mut stream(2, "pairs test", i));
-            assert!(drawn.len() == 2 && drawn[0] != drawn[1]);
-            drawn.iter().for_each(|&(u, _)| counts[u as usize] += 1);
+            let sampled = sample_edges(edges.clone(), 2, &mut stream(2, "pairs test", i));
+            assert!(sampled.len() == 2 && sampled[0] != sampled[1]);
+            sampled.iter().for_each(|&(u, _)| counts[u as usize] += 1);
         }
         // 2 of 5 edges: 1,200 of 3,000, with a standard deviation of 27.
         assert!(counts.iter().all(|&c| c.abs_diff(1200) < 140), "{counts:?}");
         assert_eq!(
-            draw_edges(edges, 9, &mut stream(2, "pairs test", 0)).len(),
+            sample_edges(edges, 9, &mut stream(2, "pairs test", 0)).len(),
             5,
             "there are no more"
         );

@@ -147,19 +147,19 @@ mod tests {
     use crate::testing::{critical, kolmogorov, kolmogorov_two};
     use gnarl_graph::random::stream;
 
-    const DRAWS: usize = 6000;
+    const SAMPLES: usize = 6000;
 
     /// Samples whole uniform points of the ball.
     fn whole_rows(dim: usize) -> Vec<Vec<f64>> {
         let ball = Ball::new(Norm::L2, 2.5, Sampler::Exact).unwrap();
         let rng = &mut stream(7, "ball test", 0);
         let mut row = vec![0.0; dim];
-        let mut draw = || {
+        let mut sample = || {
             let radius = ball.radii(1, dim, rng)[0];
             ball.fill_row(radius, &mut row, rng);
             row.clone()
         };
-        (0..DRAWS).map(|_| draw()).collect()
+        (0..SAMPLES).map(|_| sample()).collect()
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
         let ball = ReducedBall::new(2.5, features, dim).unwrap();
         let rng = &mut stream(8, "ball test", 0);
         let (mut plain, mut beyond) = (Vec::new(), Vec::new());
-        for _ in 0..DRAWS {
+        for _ in 0..SAMPLES {
             let mut row = [0f32; 3];
             ball.row(&mut row, rng);
             plain.push(row.map(f64::from));
@@ -178,7 +178,7 @@ mod tests {
         }
         let compare = |what: &str, reduced: Vec<f64>, of_whole: &dyn Fn(&[f64]) -> f64| {
             let full: Vec<f64> = whole.iter().map(|row| of_whole(row)).collect();
-            let (gap, limit) = (kolmogorov_two(&reduced, &full), critical(DRAWS / 2));
+            let (gap, limit) = (kolmogorov_two(&reduced, &full), critical(SAMPLES / 2));
             assert!(gap < limit, "{what}: {gap} against {limit}");
         };
         let (l2, x) = (Norm::L2, [0.3, -1.0, 0.7]);
@@ -225,7 +225,7 @@ mod tests {
         let ball = ReducedBall::new(1.0, 2, 2).unwrap();
         let rng = &mut stream(9, "ball test", 0);
         let mut row = [0f32; 2];
-        let squares: Vec<f64> = (0..DRAWS)
+        let squares: Vec<f64> = (0..SAMPLES)
             .map(|_| {
                 let beyond = ball.row_and_beyond(&mut row, rng);
                 assert_eq!(beyond.along, 0.0);
@@ -237,7 +237,7 @@ mod tests {
             })
             .collect();
         assert!(
-            kolmogorov(&squares, |s| s) < critical(DRAWS),
+            kolmogorov(&squares, |s| s) < critical(SAMPLES),
             "in a disc r² is uniform"
         );
         let e = ReducedBall::new(1.0, 2, 3).unwrap_err().to_string();

@@ -8,9 +8,9 @@ use gnarl_graph::{DenseMatrix, Error as GraphError, Features, Graph};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::answer::{Moved, Prediction, ScoreDistances};
+use super::callbacks::SampleCallbacks;
+use super::prediction::{Moved, Prediction, ScoreDistances};
 use super::region::Region;
-use super::watch::SampleCallbacks;
 use crate::classifier::{Classifier, Reduced, WhiteBox, to_matrix};
 use crate::perturb::{Ball, FlipBall, Norm, ReducedBall, Sampler, flipped};
 use gnarl_graph::Result;
@@ -24,13 +24,13 @@ const BLOCK: usize = 256;
 
 impl Region {
     /// Samples the graph's edges anew; `None` if they stay.
-    fn draw_graph(&self, graph: &Graph, rng: &mut Rng) -> gnarl_graph::Result<Option<Graph>> {
+    fn sample_graph(&self, graph: &Graph, rng: &mut Rng) -> gnarl_graph::Result<Option<Graph>> {
         let Some((flips, law)) = self.flips() else {
             return Ok(None);
         };
         flipped(
             graph,
-            &FlipBall::new(graph.num_nodes(), flips, law)?.draw(rng),
+            &FlipBall::new(graph.num_nodes(), flips, law)?.sample(rng),
         )
         .map(Some)
     }
@@ -54,7 +54,7 @@ impl Settings {
     pub fn check(&self, graph: &Graph) -> gnarl_graph::Result<()> {
         let refuse = |what: String| Err(GraphError::argument("robustness", what));
         if self.samples == 0 {
-            return refuse("0 samples say nothing, at least 1 is needed".into());
+            return refuse("at least 1 sample is needed".into());
         }
         check_count("samples", self.samples as u64, MOST)?;
         if let Some(s) = self.sigmas.iter().find(|s| !(s.is_finite() && **s > 0.0)) {
@@ -64,7 +64,12 @@ impl Settings {
             return refuse("the graph has no nodes".into());
         }
         if self.region.ball().is_some() && graph.features().is_none_or(|f| f.num_cols() == 0) {
-            return refuse("the graph has no features to perturb, only edges to flip".into());
+            let what = "the graph has no features to perturb, only edges to flip";
+            return Err(GraphError::missing(
+                "robustness",
+                what,
+                "choose the target structure",
+            ));
         }
         let ball = self
             .region
@@ -137,7 +142,7 @@ pub fn estimate_watched(
     classifier: &dyn Classifier,
     graph: &Graph,
     settings: &Settings,
-    watch: SampleCallbacks<'_>,
+    callbacks: SampleCallbacks<'_>,
 ) -> Result<Option<Estimate>> {
     // If degrees stand for features, another graph has another input.
     let Some(model) = classifier
@@ -148,7 +153,7 @@ pub fn estimate_watched(
             std::slice::from_ref(graph),
             |graph| classifier.scores(graph),
             settings,
-            watch,
+            callbacks,
         );
     };
     settings.check(graph)?;
@@ -156,7 +161,7 @@ pub fn estimate_watched(
     let base = Prediction::new(subject.scores(None, None)?)?;
     let one = |sample: usize| -> Result<Moved> {
         let rng = &mut generator(settings.seed, sample);
-        let other = settings.region.draw_graph(graph, rng)?;
+        let other = settings.region.sample_graph(graph, rng)?;
         let input = settings
             .region
             .ball()
@@ -166,22 +171,22 @@ pub fn estimate_watched(
             subject.scores(other.as_ref(), input.as_ref())?,
         )?)
     };
-    drawn(settings.samples, one, settings, watch)
+    sampled(settings.samples, one, settings, callbacks)
 }
 
 /// Runs samples in parallel, until they are stopped.
-fn drawn(
+fn sampled(
     count: usize,
     one: impl Fn(usize) -> Result<Moved> + Sync,
     settings: &Settings,
-    watch: SampleCallbacks<'_>,
+    callbacks: SampleCallbacks<'_>,
 ) -> Result<Option<Estimate>> {
     let watched = |sample: usize| -> Result<Option<Moved>> {
-        if watch.stopped() {
+        if callbacks.stopped() {
             return Ok(None);
         }
         let moved = one(sample)?;
-        (watch.on_samples)(1);
+        (callbacks.on_samples)(1);
         Ok(Some(moved))
     };
     let all = (0..count)
@@ -209,7 +214,7 @@ fn over<F>(
     graphs: &[Graph],
     scores: F,
     settings: &Settings,
-    watch: SampleCallbacks<'_>,
+    callbacks: SampleCallbacks<'_>,
 ) -> Result<Option<Estimate>>
 where
     F: Fn(&Graph) -> Result<DenseMatrix<f32>> + Sync,
@@ -225,29 +230,29 @@ where
         .par_iter()
         .map(|graph| Prediction::new(scores(graph)?))
         .collect::<Result<Vec<_>>>()?;
-    let one = |draw: usize| -> Result<Moved> {
+    let one = |sample: usize| -> Result<Moved> {
         let (graph, base) = (
-            &graphs[draw / settings.samples],
-            &bases[draw / settings.samples],
+            &graphs[sample / settings.samples],
+            &bases[sample / settings.samples],
         );
-        let rng = &mut generator(settings.seed, draw);
+        let rng = &mut generator(settings.seed, sample);
         let mut moved = settings
             .region
-            .draw_graph(graph, rng)?
+            .sample_graph(graph, rng)?
             .unwrap_or_else(|| graph.clone());
         if let Some(ball) = settings.region.ball() {
             moved = moved_features(&moved, ball, rng)?;
         }
         base.distance(&Prediction::new(scores(&moved)?)?)
     };
-    drawn(graphs.len() * settings.samples, one, settings, watch)
+    sampled(graphs.len() * settings.samples, one, settings, callbacks)
 }
 
 /// The graph of sample `sample` of [`estimate`]; `None` if only features move.
-pub fn drawn_graph(graph: &Graph, settings: &Settings, sample: usize) -> Result<Option<Graph>> {
+pub fn sampled_graph(graph: &Graph, settings: &Settings, sample: usize) -> Result<Option<Graph>> {
     settings
         .region
-        .draw_graph(graph, &mut generator(settings.seed, sample))
+        .sample_graph(graph, &mut generator(settings.seed, sample))
 }
 
 fn generator(seed: u64, sample: usize) -> Rng {
@@ -259,7 +264,7 @@ fn moved_features(graph: &Graph, ball: &Ball, rng: &mut Rng) -> Result<Graph> {
     let Some(features) = graph.features() else {
         return Ok(graph.clone());
     };
-    let moved = ball.around(features, rng);
+    let moved = ball.sample_around(features, rng);
     check_finite(moved.data())?;
     graph.clone().with_features(Features::Dense(moved))
 }
@@ -267,12 +272,11 @@ fn moved_features(graph: &Graph, ball: &Ball, rng: &mut Rng) -> Result<Graph> {
 /// Refuses features that are NaN or infinite: a ReLU turns NaN into zero, so they would pass for
 /// features that move nothing.
 fn check_finite(input: &[f32]) -> Result<()> {
-    match input.iter().all(|x| x.is_finite()) {
-        true => Ok(()),
-        false => {
-            let what = "perturbed features are not all finite: nothing can be said about the answers to them";
-            Err(GraphError::argument("robustness", what))
-        }
+    if input.iter().all(|x| x.is_finite()) {
+        Ok(())
+    } else {
+        let what = "perturbed features are not all finite: their predictions cannot be compared";
+        Err(GraphError::argument("robustness", what))
     }
 }
 
@@ -495,7 +499,7 @@ mod tests {
 
     /// Every sample is reported, by both ways; after a stop at ten, there is no result.
     #[test]
-    fn samples_are_told_of_and_can_be_stopped() {
+    fn samples_are_reported_and_can_be_stopped() {
         use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
         let (graph, settings) = (random_graph(), features(Norm::L2, 0.5, 200));
         let outside = FromFn {
@@ -505,26 +509,26 @@ mod tests {
         let models: [&dyn Classifier; 2] = [&network(Backbone::GCN), &outside];
         for model in models {
             for (most, finished) in [(usize::MAX, true), (10, false)] {
-                let (told, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+                let (reported, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
                 let on_samples = |count: usize| {
-                    if told.fetch_add(count, Ordering::Relaxed) + count >= most {
+                    if reported.fetch_add(count, Ordering::Relaxed) + count >= most {
                         stop.store(true, Ordering::Relaxed);
                     }
                 };
-                let watch = SampleCallbacks {
+                let callbacks = SampleCallbacks {
                     on_samples: &on_samples,
                     stop: &stop,
                 };
-                let found = estimate_watched(model, &graph, &settings, watch).unwrap();
+                let found = estimate_watched(model, &graph, &settings, callbacks).unwrap();
                 assert_eq!(found.is_some(), finished);
-                let told = told.load(Ordering::Relaxed);
+                let reported = reported.load(Ordering::Relaxed);
                 assert!(
                     if finished {
-                        told == 200
+                        reported == 200
                     } else {
-                        (10..200).contains(&told)
+                        (10..200).contains(&reported)
                     },
-                    "{told}"
+                    "{reported}"
                 );
             }
         }
@@ -632,7 +636,7 @@ mod tests {
     }
 
     #[test]
-    fn flips_move_answers_the_same_on_both_paths() {
+    fn flips_move_predictions_the_same_on_both_paths() {
         let (graph, model) = (random_graph(), network(Backbone::GCN));
         let region = Region::Structure {
             flips: 5,
@@ -651,10 +655,10 @@ mod tests {
         assert!(fast.mean > 0.0);
         for (sample, (a, b)) in fast.distances.iter().zip(&slow.distances).enumerate() {
             assert!((a - b).abs() < 1e-5, "{a} and {b}");
-            let drawn = drawn_graph(&graph, &settings, sample).unwrap().unwrap();
+            let sampled = sampled_graph(&graph, &settings, sample).unwrap().unwrap();
             let base = Prediction::new(model.scores(&graph).unwrap()).unwrap();
             let moved = base
-                .distance(&Prediction::new(model.scores(&drawn).unwrap()).unwrap())
+                .distance(&Prediction::new(model.scores(&sampled).unwrap()).unwrap())
                 .unwrap();
             assert!(
                 (moved.scaled - b).abs() < 1e-9,
@@ -743,10 +747,7 @@ mod tests {
             };
             estimate(&any, graph, settings).unwrap_err().to_string()
         };
-        assert!(
-            refused(&features(Norm::L2, 1.0, 0), &blank(1, 3))
-                .contains("0 samples say nothing, at least 1")
-        );
+        assert!(refused(&features(Norm::L2, 1.0, 0), &blank(1, 3)).contains("at least 1 sample"));
         for sigma in [0.0, -1.0, f64::NAN] {
             let settings = Settings {
                 sigmas: vec![sigma],

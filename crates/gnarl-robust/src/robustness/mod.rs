@@ -6,22 +6,22 @@
 //! | --- | --- |
 //! | [`estimate`](mod@estimate) | `Adv_eps[f]`, the mean distance, and their intervals |
 //! | [`region`] | regions that perturbed inputs are sampled from |
-//! | [`answer`] | distances between two predictions |
+//! | [`prediction`] | distances between two predictions |
 //! | [`bounds`] | upper bounds on features, structure and both, of stacks of GCN or GIN layers |
 //! | [`certify`] | certificates: changes that cannot change the class of a node |
-//! | `watch` | callbacks while samples are taken |
+//! | `callbacks` | callbacks while samples are taken |
 //!
 //! [`perturb`]: crate::perturb
 
-pub mod answer;
 pub mod bounds;
+mod callbacks;
 pub mod certify;
 pub mod estimate;
+pub mod prediction;
 pub mod region;
-mod watch;
 
-pub use answer::ScoreDistances;
 pub use bounds::{Bound, Bounds, Budget};
+pub use callbacks::SampleCallbacks;
 pub use estimate::{Estimate, Exceedance, Settings, estimate, estimate_over};
+pub use prediction::ScoreDistances;
 pub use region::{Region, RegionOptions, Target};
-pub use watch::SampleCallbacks;

@@ -79,7 +79,7 @@ named! {
 /// A description of regions; a radius makes a [`Region`] of it.
 ///
 /// ```
-/// use crate::robustness::{Region, RegionOptions, Target};
+/// use gnarl_robust::robustness::{Region, RegionOptions, Target};
 /// let options = RegionOptions::new(Target::Structure);
 /// assert!(matches!(options.region(2.0)?, Region::Structure { flips: 2, .. }));
 /// let e = options.region(1.5).unwrap_err().to_string();
@@ -139,12 +139,12 @@ impl RegionOptions {
             (Target::Structure, None, None) => {
                 whole(epsilon).map(|flips| Region::Structure { flips, law })
             }
-            (Target::Structure, None, Some(_)) => Err(Error::argument(
+            (Target::Structure, None, Some(_)) => Err(Error::unsupported(
                 "norm",
                 "belongs to features, and target structure leaves them as they are",
             )),
             (Target::Both, None, _) | (Target::Features | Target::Structure, Some(_), _) => Err(
-                Error::argument("flips", "belongs to target both, which needs it"),
+                Error::unsupported("flips", "belongs to target both, which needs it"),
             ),
         }
     }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_region_knows_its_budget() {
+    fn a_region_has_its_budget() {
         let both = RegionOptions {
             flips: Some(3),
             norm: Some(Norm::Infinity),

@@ -23,7 +23,7 @@ pub(super) struct Constants {
     pub(super) symmetric: bool,
     transposed: OnceLock<Arc<Constants>>,
     pub(super) head: OnceLock<Operator>,
-    pub(super) with_own: OnceLock<Operator>,
+    pub(super) with_self_loops: OnceLock<Operator>,
     pub(super) applied: OnceLock<(TensorId, Tensor)>,
     /// Sparse features and the operator's product with them.
     pub(super) aggregated: OnceLock<(Arc<Constants>, Operator)>,
@@ -41,7 +41,7 @@ impl Constants {
             symmetric,
             transposed: OnceLock::new(),
             head: OnceLock::new(),
-            with_own: OnceLock::new(),
+            with_self_loops: OnceLock::new(),
             applied: OnceLock::new(),
             aggregated: OnceLock::new(),
         })
@@ -172,20 +172,20 @@ mod examples {
                 let op = random_pattern(rows, cols, 0.4, 7);
                 let (x, b) = ([cols, width], [width]);
                 let (plain, active) = (op.clone(), op.clone());
-                let draw = Dropout { rate: 0.3, key: 5 };
+                let dropout = Dropout { rate: 0.3, key: 5 };
                 examples.extend([
                     Example::of(&[&x], move |v| op.apply(&v[0])),
                     Example::of(&[&x, &b], move |v| {
                         plain.apply_with_bias(&v[0], Some(&v[1]))
                     }),
                     Example::of(&[&x, &b], move |v| {
-                        active.apply_activated(&v[0], &v[1], draw)
+                        active.apply_activated(&v[0], &v[1], dropout)
                     }),
                 ]);
             }
             let symmetric =
                 Operator::from_pattern(Arc::new(Pattern::new(2, vec![0, 1, 2], vec![1, 0])))
-                    .symmetry_noted();
+                    .with_symmetry_detected();
             examples.push(Example::of(&[&[2, 3]], move |v| symmetric.apply(&v[0])));
             examples
         }

@@ -25,7 +25,10 @@ pub fn constant_convolution(
         Values::Ones(values) | Values::Constant(values) => {
             Some(ApplyConstant::new(&op.pattern, values, None))
         }
-        Values::Variable(_) | Values::Beside(..) | Values::Factored(_) | Values::LowRank(_) => None,
+        Values::Variable(_)
+        | Values::AdditionalPairs(..)
+        | Values::Factored(_)
+        | Values::LowRank(_) => None,
     };
     let (Some(operator), Some(features)) = (constant(operator), constant(features)) else {
         return Ok(None);
@@ -237,16 +240,15 @@ mod tests {
         let d = Dropout { rate: 0.3, key: 5 };
         let outcome = |fused: bool| {
             let [x, w, b] = inputs.each_ref().map(|t| Var::from_tensor(t).unwrap());
-            let y = match fused {
-                true => dense_convolution(&operator, &x, &w, &b, d)
+            let y = if fused {
+                dense_convolution(&operator, &x, &w, &b, d)
                     .unwrap()
-                    .unwrap(),
-                false => {
-                    let aggregated = operator
-                        .apply_with_bias(&x.matmul(&w).unwrap(), Some(&b))
-                        .unwrap();
-                    relu_dropout(&aggregated, d).unwrap()
-                }
+                    .unwrap()
+            } else {
+                let aggregated = operator
+                    .apply_with_bias(&x.matmul(&w).unwrap(), Some(&b))
+                    .unwrap();
+                relu_dropout(&aggregated, d).unwrap()
             };
             let grads = y.sqr().unwrap().sum_all().unwrap().backward().unwrap();
             [

@@ -34,7 +34,7 @@ impl Operator {
         let ((nodes, rank), (inner, cols)) = (left.dims2()?, right.dims2()?);
         if inner != rank || cols != nodes || own.dims() != [nodes, 1] {
             bail!(
-                "operator of low rank: {nodes} × {rank} by {inner} × {cols} and {:?} beside it",
+                "operator of low rank: {nodes} × {rank} by {inner} × {cols} with a diagonal of {:?}",
                 own.dims()
             );
         }

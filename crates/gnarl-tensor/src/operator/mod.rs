@@ -29,7 +29,7 @@ pub use variable::sampled_products;
 
 use self::constant::{ApplyConstant, Constants};
 use self::low_rank::LowRank;
-use self::pairs::Beside;
+use self::pairs::AdditionalPairs;
 use self::variable::{ApplyTransposed, ApplyVariable};
 use super::activation::{Dropout, relu_dropout};
 use super::array::Tensor;
@@ -73,7 +73,7 @@ enum Values {
     Constant(Arc<Constants>),
     Variable(Tensor),
     /// Values that take gradients, and extra pairs of nodes in addition.
-    Beside(Tensor, Arc<Beside>),
+    AdditionalPairs(Tensor, Arc<AdditionalPairs>),
     /// Factors per node, over the pattern of A + I.
     Factored(Factored),
     /// No entries: two low-rank factors and a diagonal.
@@ -96,10 +96,11 @@ impl Operator {
 
     /// Returns a constant operator that shares the pattern of another, and results computed from
     /// it, if the entries are in the same places.
-    pub fn constant_f32_beside(matrix: &CsrMatrix<f32>, other: &Operator) -> Self {
-        match other.pattern.is_of(matrix) {
-            true => Self::constant_on(other.pattern.clone(), matrix.values().to_vec()),
-            false => Self::constant_f32(matrix),
+    pub fn constant_f32_sharing(matrix: &CsrMatrix<f32>, other: &Operator) -> Self {
+        if other.pattern.is_of(matrix) {
+            Self::constant_on(other.pattern.clone(), matrix.values().to_vec())
+        } else {
+            Self::constant_f32(matrix)
         }
     }
 
@@ -137,10 +138,10 @@ impl Operator {
     /// `factors` has shape `[nodes, 1 + 2 · parts]` (d, then r and c of each part) and may take
     /// gradients. The factors are read once: after changing a variable in place, build the operator
     /// again, as every forward pass does.
-    pub fn factored(skeleton: &Arc<FactoredPattern>, factors: &Tensor) -> Result<Self> {
-        let factored = Factored::new(skeleton.clone(), factors)?;
+    pub fn factored(pattern: &Arc<FactoredPattern>, factors: &Tensor) -> Result<Self> {
+        let factored = Factored::new(pattern.clone(), factors)?;
         Ok(Self {
-            pattern: factored.skeleton().looped().clone(),
+            pattern: factored.pattern().looped().clone(),
             values: Values::Factored(factored),
         })
     }
@@ -148,8 +149,8 @@ impl Operator {
     /// Returns an operator with the same pattern and these values: a tensor of shape `[entries]` or
     /// `[entries, heads]`, which may take gradients.
     pub fn with_values(&self, values: &Tensor) -> Result<Self> {
-        if let Values::Beside(..) = &self.values {
-            bail!("operator: one with pairs beside its entries has more than their values");
+        if let Values::AdditionalPairs(..) = &self.values {
+            bail!("operator: an operator with additional pairs has no tensor of values");
         }
         let (entries, heads) = match *values.dims() {
             [entries] => (entries, 1),
@@ -200,8 +201,8 @@ impl Operator {
     pub fn values(&self) -> Result<Tensor> {
         match &self.values {
             Values::Variable(values) => Ok(values.clone()),
-            Values::Beside(..) => {
-                bail!("operator: one with pairs beside its entries has more than their values")
+            Values::AdditionalPairs(..) => {
+                bail!("operator: an operator with additional pairs has no tensor of values")
             }
             Values::Factored(factored) => factored.values(),
             Values::LowRank(_) => Tensor::zeros(0, DType::F32, &Device::Cpu),
@@ -239,11 +240,11 @@ impl Operator {
             (Values::Variable(values), Some(bias)) => {
                 apply(ApplyVariable { pattern }, &[values, x, bias])
             }
-            (Values::Beside(values, beside), None) => {
-                apply(ApplyVariable { pattern }, &[values, x])? + beside.apply(x)?
+            (Values::AdditionalPairs(values, additional), None) => {
+                apply(ApplyVariable { pattern }, &[values, x])? + additional.apply(x)?
             }
-            (Values::Beside(values, beside), Some(bias)) => {
-                apply(ApplyVariable { pattern }, &[values, x, bias])? + beside.apply(x)?
+            (Values::AdditionalPairs(values, additional), Some(bias)) => {
+                apply(ApplyVariable { pattern }, &[values, x, bias])? + additional.apply(x)?
             }
             (Values::Factored(factored), bias) => factored.apply(x, bias, None),
             (Values::LowRank(factors), None) => factors.apply(x),
@@ -259,9 +260,9 @@ impl Operator {
                 ApplyConstant::new(&self.pattern, values, None).transposed(),
                 &[x],
             ),
-            Values::LowRank(_) => bail!("operator: one without entries is not turned round"),
-            Values::Beside(..) => {
-                bail!("operator: one with pairs beside its entries is not turned round")
+            Values::LowRank(_) => bail!("operator: an operator of low rank cannot be transposed"),
+            Values::AdditionalPairs(..) => {
+                bail!("operator: an operator with additional pairs cannot be transposed")
             }
             Values::Variable(_) | Values::Factored(_) => apply(
                 ApplyTransposed {
@@ -273,7 +274,7 @@ impl Operator {
     }
 
     /// Applies the operator to node features, as [`apply`](Self::apply). If neither the features
-    /// nor the operator ever change, the product is kept: a network that propagates the same
+    /// nor the operator ever change, the product is cached: a network that propagates the same
     /// features every epoch computes it once.
     pub fn apply_to_features(&self, x: &Tensor) -> Result<Tensor> {
         let (Values::Ones(constants) | Values::Constant(constants)) = &self.values else {
@@ -288,7 +289,7 @@ impl Operator {
             return Ok(product.clone());
         }
         let product = self.apply(x)?;
-        // Only the product with the first features is kept; others are computed each time.
+        // Only the product with the first features is cached; others are computed each time.
         let _ = constants.applied.set((x.id(), product.clone()));
         Ok(product)
     }
@@ -301,7 +302,7 @@ impl Operator {
                 apply(op, &[x, bias])
             }
             Values::Factored(factored) => factored.apply(x, Some(bias), Some(dropout)),
-            Values::Variable(_) | Values::Beside(..) | Values::LowRank(_) => {
+            Values::Variable(_) | Values::AdditionalPairs(..) | Values::LowRank(_) => {
                 relu_dropout(&self.apply_with_bias(x, Some(bias))?, dropout)
             }
         }
@@ -310,9 +311,10 @@ impl Operator {
     fn constants(&self) -> Option<&Arc<Constants>> {
         match &self.values {
             Values::Ones(c) | Values::Constant(c) => Some(c),
-            Values::Variable(_) | Values::Beside(..) | Values::Factored(_) | Values::LowRank(_) => {
-                None
-            }
+            Values::Variable(_)
+            | Values::AdditionalPairs(..)
+            | Values::Factored(_)
+            | Values::LowRank(_) => None,
         }
     }
 
@@ -353,7 +355,7 @@ impl Operator {
     /// Stores `product` as `self · features`, for [`aggregated`](Self::aggregated). The first
     /// features stored stay.
     #[doc(hidden)]
-    pub fn note_aggregated(&self, features: &Operator, product: Operator) {
+    pub fn cache_aggregated(&self, features: &Operator, product: Operator) {
         if let (Some(own), Some(features)) = (self.constants(), features.constants()) {
             let _ = own.aggregated.set((features.clone(), product));
         }
@@ -429,13 +431,13 @@ mod tests {
             random(&[6, 3], 3),
         );
         let first = op.apply_to_features(&x).unwrap();
-        assert_eq!(first.id(), op.apply_to_features(&x).unwrap().id(), "kept");
+        assert_eq!(first.id(), op.apply_to_features(&x).unwrap().id(), "cached");
         assert_close(&first, &op.apply(&x).unwrap());
         assert_close(&op.apply_to_features(&y).unwrap(), &op.apply(&y).unwrap());
         let variable = Var::from_tensor(&x).unwrap();
         assert!(
             op.apply_to_features(&variable).unwrap().track_op(),
-            "what takes gradients is never kept"
+            "a product that takes gradients is never cached"
         );
     }
 
@@ -493,11 +495,11 @@ mod tests {
         );
         assert!((0..9).all(|r| product.pattern().indices()[product.pattern().row(r)].is_sorted()));
         assert!(b.product(&a).is_none(), "shapes that do not fit");
-        a.note_aggregated(&b, product);
+        a.cache_aggregated(&b, product);
         assert!(a.aggregated(&b).is_some() && a.aggregated(&b.clone()).is_some());
         assert!(
             a.aggregated(&random_pattern(7, 5, 0.4, 2)).is_none(),
-            "other features, alike as they may be"
+            "other features with equal values"
         );
         assert!(
             a.aggregated(&b.with_values(&b.values().unwrap()).unwrap())

@@ -95,7 +95,7 @@ impl Operation for ApplyPairs {
         }
         by_precision!(self.name(), inputs[1].dtype(), T => {
             let (weights, x) = (inputs[0].values::<T>()?, inputs[1].values::<T>()?);
-            let fill = |out: &mut [MaybeUninit<T>]| self.add(&weights, &x, width, Target::Write(out).begun());
+            let fill = |out: &mut [MaybeUninit<T>]| self.add(&weights, &x, width, Target::Write(out).initialised());
             // SAFETY: every value is written, a zero first.
             Ok(unsafe { Tensor::filled::<T>((self.pairs.nodes, width), fill) })
         })
@@ -129,7 +129,7 @@ impl Operation for ApplyPairs {
             }
             if to.wants(1) {
                 // SAFETY: every value is written, a zero first.
-                unsafe { to.fill::<T>(1, |target| self.add(&weights, &g, width, target.begun()))? };
+                unsafe { to.fill::<T>(1, |target| self.add(&weights, &g, width, target.initialised()))? };
             }
         });
         Ok(())
@@ -177,7 +177,7 @@ impl Operation for PairProducts {
 
 /// Additional pairs of an operator: `diag(rows) S(weights) diag(cols)` is added to it.
 #[derive(Debug)]
-pub(super) struct Beside {
+pub(super) struct AdditionalPairs {
     pairs: Arc<Pairs>,
     weights: Tensor,
     /// `[nodes, 1]`, or ones.
@@ -185,7 +185,7 @@ pub(super) struct Beside {
     cols: Option<Tensor>,
 }
 
-impl Beside {
+impl AdditionalPairs {
     pub(super) fn apply(&self, x: &Tensor) -> Result<Tensor> {
         let scaled = |x: Tensor, by: &Option<Tensor>| {
             by.as_ref().map_or(Ok(x.clone()), |by| x.broadcast_mul(by))
@@ -203,24 +203,24 @@ impl Operator {
     /// `[pairs]` and node factors of shape `[nodes, 1]` (ones if absent). The values of this
     /// operator must be a tensor. The result only supports products: it has no parts, and its
     /// values cannot be read or changed.
-    pub fn beside(
+    pub fn with_pairs(
         &self,
         pairs: &Arc<Pairs>,
         weights: &Tensor,
         [rows, cols]: [Option<Tensor>; 2],
     ) -> Result<Self> {
         let Values::Variable(values) = &self.values else {
-            bail!("operator: pairs stand beside values that are a tensor, of one head")
+            bail!("operator: additional pairs need values that are a tensor, of one head")
         };
         if pairs.nodes != self.num_rows() || pairs.nodes != self.num_cols() {
             bail!(
-                "operator: pairs of {} nodes beside {} × {}",
+                "operator: pairs of {} nodes for an operator of {} × {}",
                 pairs.nodes,
                 self.num_rows(),
                 self.num_cols()
             );
         }
-        let beside = Beside {
+        let additional = AdditionalPairs {
             pairs: pairs.clone(),
             weights: weights.clone(),
             rows,
@@ -228,7 +228,7 @@ impl Operator {
         };
         Ok(Self {
             pattern: self.pattern.clone(),
-            values: Values::Beside(values.clone(), Arc::new(beside)),
+            values: Values::AdditionalPairs(values.clone(), Arc::new(additional)),
         })
     }
 }
@@ -282,7 +282,7 @@ mod tests {
     use crate::{DType, Device};
 
     #[test]
-    fn pairs_beside_an_operator_are_added_to_it() {
+    fn additional_pairs_are_added_to_an_operator() {
         let op = random_pattern(5, 5, 0.4, 1);
         let pairs = Pairs::new(5, vec![(0, 4), (3, 1)]).unwrap();
         let inputs = [
@@ -294,7 +294,7 @@ mod tests {
         let [values, weights, rows, x] = &inputs;
         let joined = |v: &Tensor, w: &Tensor, r: &Tensor| {
             op.with_values(v)?
-                .beside(&pairs, w, [Some(r.clone()), None])
+                .with_pairs(&pairs, w, [Some(r.clone()), None])
         };
         let w: Vec<f32> = weights.to_vec1().unwrap();
         let mut whole = vec![0f32; 25];
@@ -302,8 +302,8 @@ mod tests {
             (whole[5 * u + v], whole[5 * v + u]) = (*w, *w);
         }
         let whole = Tensor::from_vec(whole, (5, 5), &Device::Cpu).unwrap();
-        let beside = whole.matmul(x).unwrap().broadcast_mul(rows).unwrap();
-        let expected = (op.with_values(values).unwrap().apply(x).unwrap() + beside).unwrap();
+        let additional = whole.matmul(x).unwrap().broadcast_mul(rows).unwrap();
+        let expected = (op.with_values(values).unwrap().apply(x).unwrap() + additional).unwrap();
         let operator = joined(values, weights, rows).unwrap();
         assert_close(&operator.apply(x).unwrap(), &expected);
         let bias = random(&[3], 6);
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn shape_mismatches_are_refused() {
         assert!(
             Pairs::new(3, vec![(1, 1)])
                 .unwrap_err()
@@ -342,31 +342,36 @@ mod tests {
         let op = random_pattern(4, 4, 0.4, 1);
         let zero = Tensor::zeros(1, DType::F32, &Device::Cpu).unwrap();
         let e = op
-            .beside(&pairs, &zero, [None, None])
+            .with_pairs(&pairs, &zero, [None, None])
             .unwrap_err()
             .to_string();
         assert!(e.contains("values that are a tensor"), "{e}");
         let op = op.with_values(&op.values().unwrap()).unwrap();
         assert!(
-            op.beside(&pairs, &zero, [None, None])
+            op.with_pairs(&pairs, &zero, [None, None])
                 .unwrap_err()
                 .to_string()
-                .contains("beside 4 × 4")
+                .contains("for an operator of 4 × 4")
         );
         let pairs = Pairs::new(4, vec![(1, 2)]).unwrap();
-        let op = op.beside(&pairs, &zero, [None, None]).unwrap();
-        assert!(op.head(2).unwrap_err().to_string().contains("pairs beside"));
+        let op = op.with_pairs(&pairs, &zero, [None, None]).unwrap();
+        assert!(
+            op.head(2)
+                .unwrap_err()
+                .to_string()
+                .contains("additional pairs")
+        );
         assert!(
             op.values()
                 .unwrap_err()
                 .to_string()
-                .contains("pairs beside")
+                .contains("additional pairs")
         );
         assert!(
             op.with_values(&zero)
                 .unwrap_err()
                 .to_string()
-                .contains("pairs beside")
+                .contains("additional pairs")
         );
     }
 }

@@ -8,7 +8,7 @@ use super::{Operator, Values};
 use crate::array::Tensor;
 use crate::element::Device;
 use crate::error::{Result, bail};
-use crate::pattern::{Pattern, Places};
+use crate::pattern::{ColumnNumbers, Pattern};
 
 impl Operator {
     /// Returns rows `order[..rows]` of the operator, with columns numbered by their place in
@@ -17,13 +17,13 @@ impl Operator {
     pub fn restricted(&self, order: &[u32], rows: usize, cols: usize) -> Result<Self> {
         self.rows_by(
             &order[..rows],
-            &Places::new(&order[..cols], self.num_cols()),
+            &ColumnNumbers::new(&order[..cols], self.num_cols()),
         )
     }
 
     /// Returns these rows, in this order.
     pub fn select_rows(&self, rows: &[u32]) -> Result<Self> {
-        self.rows_by(rows, &Places::same(self.num_cols()))
+        self.rows_by(rows, &ColumnNumbers::same(self.num_cols()))
     }
 
     /// Returns the first `rows` rows. A constant operator keeps the first such part, since a
@@ -41,16 +41,17 @@ impl Operator {
                     Ok(head)
                 }
             },
-            Values::Variable(_) | Values::Beside(..) | Values::Factored(_) | Values::LowRank(_) => {
-                make()
-            }
+            Values::Variable(_)
+            | Values::AdditionalPairs(..)
+            | Values::Factored(_)
+            | Values::LowRank(_) => make(),
         }
     }
 
     /// Tests if a constant operator is its own transpose and stores the result. Its blocks, and
     /// gradients through them, then never need a transposition. Any other operator stays as it is.
     /// O(entries).
-    pub fn symmetry_noted(self) -> Self {
+    pub fn with_symmetry_detected(self) -> Self {
         let (Values::Ones(c) | Values::Constant(c)) = &self.values else {
             return self;
         };
@@ -137,7 +138,9 @@ impl Operator {
             );
         }
         let num_cols = if as_blocks { rows } else { self.num_cols() };
-        let pattern = Arc::new(Pattern::of_valid(num_cols, offsets, indices));
+        // SAFETY: the offsets are those of valid rows, moved to follow each other. The indices are
+        // those of valid rows, or lie in their block, as was checked, and then in the rows so far.
+        let pattern = Arc::new(unsafe { Pattern::new_unchecked(num_cols, offsets, indices) });
         let picked = |values: &[f32]| {
             let mut out = Vec::with_capacity(count);
             ranges
@@ -152,8 +155,8 @@ impl Operator {
                 c.symmetric && as_blocks,
             )),
             Values::LowRank(_) => return without_entries(),
-            Values::Beside(..) => {
-                bail!("operator: one with pairs beside its entries is asked for whole")
+            Values::AdditionalPairs(..) => {
+                bail!("operator: an operator with additional pairs has no rows or blocks")
             }
             Values::Variable(_) | Values::Factored(_) => {
                 let entries: Vec<u32> = ranges
@@ -169,7 +172,7 @@ impl Operator {
 
     /// Returns the operator plus the identity, so that every node counts itself once more; `None`
     /// if its values may take gradients. Computed once and kept.
-    pub fn with_own(&self) -> Option<Self> {
+    pub fn with_self_loops(&self) -> Option<Self> {
         let (Values::Ones(c) | Values::Constant(c)) = &self.values else {
             return None;
         };
@@ -195,10 +198,10 @@ impl Operator {
                 values: Values::Constant(Constants::with_symmetry(values, symmetric)),
             }
         };
-        Some(c.with_own.get_or_init(make).clone())
+        Some(c.with_self_loops.get_or_init(make).clone())
     }
 
-    fn rows_by(&self, rows: &[u32], columns: &Places) -> Result<Self> {
+    fn rows_by(&self, rows: &[u32], columns: &ColumnNumbers) -> Result<Self> {
         let (pattern, entries) = self.pattern.restricted(rows, columns)?;
         let pattern = Arc::new(pattern);
         let values = match &self.values {
@@ -207,8 +210,8 @@ impl Operator {
                 entries.iter().map(|&k| c.values[k as usize]).collect(),
             )),
             Values::LowRank(_) => return without_entries(),
-            Values::Beside(..) => {
-                bail!("operator: one with pairs beside its entries is asked for whole")
+            Values::AdditionalPairs(..) => {
+                bail!("operator: an operator with additional pairs has no rows or blocks")
             }
             Values::Variable(_) | Values::Factored(_) => {
                 let entries = Tensor::from_slice(&entries, entries.len(), &Device::Cpu)?;
@@ -218,17 +221,19 @@ impl Operator {
         Ok(Self { pattern, values })
     }
 
-    /// Stores the result of [`with_own`](Self::with_own), if it is known already.
+    /// Stores the result of [`with_self_loops`](Self::with_self_loops), if it is known already.
     #[doc(hidden)]
-    pub fn note_with_own(&self, with_own: Operator) {
+    pub fn cache_with_self_loops(&self, with_self_loops: Operator) {
         if let Some(own) = self.constants() {
-            let _ = own.with_own.set(with_own);
+            let _ = own.with_self_loops.set(with_self_loops);
         }
     }
 }
 
 fn without_entries() -> Result<Operator> {
-    bail!("operator: one without entries has no part, since every node hears every other")
+    bail!(
+        "operator: an operator of low rank has no rows or blocks: every node is connected to every other"
+    )
 }
 
 #[cfg(test)]
@@ -250,17 +255,17 @@ mod tests {
             assert_eq!(
                 rows(&op.head(size).unwrap()),
                 m[..size],
-                "the part kept is not given for another"
+                "the cached part is not returned for another"
             );
         }
         // Every node in the order 5, 4, …, 0: rows and columns are reversed.
         let reversed = op.restricted(&[5, 4, 3, 2, 1, 0], 2, 6).unwrap();
-        let turned = |r: usize| m[r].iter().rev().copied().collect::<Vec<_>>();
-        assert_eq!(rows(&reversed), [turned(5), turned(4)]);
+        let reversed_row = |r: usize| m[r].iter().rev().copied().collect::<Vec<_>>();
+        assert_eq!(rows(&reversed), [reversed_row(5), reversed_row(4)]);
         let variable = op.with_values(&op.values().unwrap()).unwrap();
         assert_eq!(
             rows(&variable.restricted(&[5, 4, 3, 2, 1, 0], 2, 6).unwrap()),
-            [turned(5), turned(4)]
+            [reversed_row(5), reversed_row(4)]
         );
         let path = Operator::from_pattern(Arc::new(Pattern::new(
             3,
@@ -311,13 +316,13 @@ mod tests {
                 .unwrap()
                 .clone()
         };
-        let noted = op.clone().symmetry_noted();
+        let noted = op.clone().with_symmetry_detected();
         for op in [&op, &noted, &variable] {
             let blocks = op.diagonal_blocks(&ranges).unwrap();
             assert_eq!(dense(&blocks, 0, 1).to_vec2::<f32>().unwrap(), expected);
             let by_transposing = variable.diagonal_blocks(&ranges).unwrap();
             assert_close(&gradients(&blocks), &gradients(&by_transposing));
-            let own = blocks.with_own();
+            let own = blocks.with_self_loops();
             assert!(own.is_none_or(|own| dense(&own, 0, 1).to_vec2::<f32>().unwrap()[0][0] == 1.0));
             let rows = dense(&op.row_ranges(&ranges).unwrap(), 0, 1)
                 .to_vec2::<f32>()
@@ -334,7 +339,7 @@ mod tests {
             "rows of a symmetric matrix are not symmetric"
         );
         assert!(
-            !is_noted(&random_pattern(9, 9, 0.4, 1).symmetry_noted()),
+            !is_noted(&random_pattern(9, 9, 0.4, 1).with_symmetry_detected()),
             "its values differ across the diagonal"
         );
         assert!(
@@ -356,14 +361,14 @@ mod tests {
     fn the_identity_is_added_once() {
         // Row 0 has its own entry already; the operator is wider than high.
         let op = Operator::from_pattern(Arc::new(Pattern::new(3, vec![0, 2, 3], vec![0, 2, 0])));
-        let rows = dense(&op.with_own().unwrap(), 0, 1)
+        let rows = dense(&op.with_self_loops().unwrap(), 0, 1)
             .to_vec2::<f32>()
             .unwrap();
         assert_eq!(rows, [[2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]);
         assert!(
             op.with_values(&op.values().unwrap())
                 .unwrap()
-                .with_own()
+                .with_self_loops()
                 .is_none()
         );
     }

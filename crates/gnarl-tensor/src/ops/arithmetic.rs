@@ -51,9 +51,10 @@ fn zip<T: Float>(
                         .for_each(|(out, r)| _ = out.write(f(left[0], *r))),
                 }
             };
-            match out.len() < MIN_PARALLEL_WORK {
-                true => out.chunks_mut(CHUNK).enumerate().for_each(part),
-                false => out.par_chunks_mut(CHUNK).enumerate().for_each(part),
+            if out.len() < MIN_PARALLEL_WORK {
+                out.chunks_mut(CHUNK).enumerate().for_each(part);
+            } else {
+                out.par_chunks_mut(CHUNK).enumerate().for_each(part);
             }
             return;
         }
@@ -78,13 +79,12 @@ fn zip<T: Float>(
                 }
             }
         };
-        match out.len() < MIN_PARALLEL_WORK {
-            true => rows((0, out)),
-            false => {
-                let together = CHUNK.div_ceil(inner);
-                let parts = out.par_chunks_mut(together * inner).enumerate();
-                parts.for_each(|(i, out)| rows((i * together, out)));
-            }
+        if out.len() < MIN_PARALLEL_WORK {
+            rows((0, out));
+        } else {
+            let together = CHUNK.div_ceil(inner);
+            let parts = out.par_chunks_mut(together * inner).enumerate();
+            parts.for_each(|(i, out)| rows((i * together, out)));
         }
     };
     // SAFETY: the rows cover the whole shape, and each of their values is written.
@@ -160,7 +160,7 @@ impl Walk {
 /// Declares operations of two tensors: the function of two values, and the gradients before they
 /// are summed over broadcast dimensions.
 macro_rules! arithmetic {
-    ($($(#[$meta:meta])* $op:ident, $name:literal, $method:ident, $stretching:ident: |$a:ident, $b:ident| $value:expr,
+    ($($(#[$meta:meta])* $op:ident, $name:literal, $method:ident, $broadcasting:ident: |$a:ident, $b:ident| $value:expr,
         |$left:ident, $right:ident, $output:ident, $grad:ident| ($to_left:expr, $to_right:expr);)*) => {$(
         $(#[$meta])*
         pub(crate) struct $op;
@@ -195,7 +195,7 @@ macro_rules! arithmetic {
 
             $(#[$meta])*
             /// Dimensions of length one, and missing ones, are broadcast.
-            pub fn $stretching(&self, other: &Tensor) -> Result<Tensor> {
+            pub fn $broadcasting(&self, other: &Tensor) -> Result<Tensor> {
                 apply($op, &[self, other])
             }
         }
@@ -358,7 +358,7 @@ mod tests {
 
     /// Every way in which two shapes can be broadcast, compared with a walk by indices.
     #[test]
-    fn shapes_meet_as_by_hand() {
+    fn broadcasting_by_hand() {
         let numbers = |dims: &[usize]| {
             let count: usize = dims.iter().product();
             Tensor::from_vec(
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_the_maximum_on_either_side() {
+    fn maximum_with_nan_is_nan() {
         let x = Tensor::new(&[f32::NAN, 1.0, 2.0], &Device::Cpu).unwrap();
         let y = Tensor::new(&[1f32, f32::NAN, 3.0], &Device::Cpu).unwrap();
         let largest = x.maximum(&y).unwrap().to_vec1::<f32>().unwrap();

@@ -1,5 +1,7 @@
 //! Elementwise operations: one value in, one value out.
 
+use std::mem::MaybeUninit;
+
 use rayon::prelude::*;
 
 use crate::array::Tensor;
@@ -12,19 +14,21 @@ use crate::tape::{Computed, Gradients, Operation, apply};
 /// Applies a function to every value.
 pub(super) fn map<T: Float>(x: &Tensor, f: impl Fn(T) -> T + Sync) -> Result<Tensor> {
     let values = x.values::<T>()?;
-    let part = |(out, x): (&mut [std::mem::MaybeUninit<T>], &[T])| {
+    let part = |(out, x): (&mut [MaybeUninit<T>], &[T])| {
         out.iter_mut()
             .zip(x)
             .for_each(|(out, x)| _ = out.write(f(*x)));
     };
-    // SAFETY: a value is written for each of x, and there are as many.
-    let fill = |out: &mut [std::mem::MaybeUninit<T>]| match values.len() < MIN_PARALLEL_WORK {
-        true => part((out, &values)),
-        false => out
-            .par_chunks_mut(CHUNK)
-            .zip(values.par_chunks(CHUNK))
-            .for_each(part),
+    let fill = |out: &mut [MaybeUninit<T>]| {
+        if values.len() < MIN_PARALLEL_WORK {
+            part((out, &values));
+        } else {
+            out.par_chunks_mut(CHUNK)
+                .zip(values.par_chunks(CHUNK))
+                .for_each(part);
+        }
     };
+    // SAFETY: a value is written for each of x, and there are as many.
     Ok(unsafe { Tensor::filled(*x.shape(), fill) })
 }
 

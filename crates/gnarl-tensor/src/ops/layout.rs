@@ -210,7 +210,7 @@ impl Operation for Cat {
                 || part.dtype() != first.dtype()
             {
                 bail!(
-                    "cat: {:?} beside {:?} along dimension {}",
+                    "cat: {:?} and {:?} do not fit along dimension {}",
                     part.shape(),
                     first.shape(),
                     self.dim
@@ -241,7 +241,7 @@ impl Operation for Cat {
 /// Rows as columns.
 pub(crate) struct Transpose;
 
-fn turned<T: Element>(x: &Tensor) -> Result<Tensor> {
+fn transposed<T: Element>(x: &Tensor) -> Result<Tensor> {
     const BLOCK: usize = 16;
     let ((rows, cols), values) = (x.dims2()?, x.values::<T>()?);
     let mut out = vec![T::default(); rows * cols];
@@ -262,9 +262,9 @@ impl Operation for Transpose {
 
     fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
         match inputs[0].dtype() {
-            DType::F32 => turned::<f32>(&inputs[0]),
-            DType::F64 => turned::<f64>(&inputs[0]),
-            DType::U32 => turned::<u32>(&inputs[0]),
+            DType::F32 => transposed::<f32>(&inputs[0]),
+            DType::F64 => transposed::<f64>(&inputs[0]),
+            DType::U32 => transposed::<u32>(&inputs[0]),
         }
     }
 
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
+    fn shape_mismatches_are_refused() {
         let x = Tensor::from_vec(vec![0f32; 6], (2, 3), &Device::Cpu).unwrap();
         let y = Tensor::from_vec(vec![0f32; 4], (2, 2), &Device::Cpu).unwrap();
         for (result, expected) in [
@@ -536,7 +536,7 @@ mod tests {
             (x.narrow(1, 2, 2), "narrow: 2 to 4 of 3 along dimension 1"),
             (
                 Tensor::cat(&[&x, &y], 0),
-                "cat: [2, 2] beside [2, 3] along dimension 0",
+                "cat: [2, 2] and [2, 3] do not fit along dimension 0",
             ),
             (Tensor::cat::<Tensor>(&[], 0), "cat: there are no tensors"),
             (x.squeeze(0), "squeeze: dimension 0 has length 2"),

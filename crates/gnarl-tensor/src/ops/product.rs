@@ -9,15 +9,21 @@ use crate::tape::{Computed, Gradients, Operation, Sinks, Target, apply};
 /// `a · b`, each optionally transposed. Its gradients are matrix products as well.
 #[derive(Clone, Copy)]
 pub(crate) struct MatMul {
-    turned: [bool; 2],
+    transposed: [bool; 2],
 }
 
 impl MatMul {
     fn shape(self, a: &Tensor, b: &Tensor) -> Result<(usize, usize, usize)> {
-        let turn = |(rows, cols), turned| if turned { (cols, rows) } else { (rows, cols) };
+        let oriented = |(rows, cols), transposed| {
+            if transposed {
+                (cols, rows)
+            } else {
+                (rows, cols)
+            }
+        };
         let ((rows, inner), (b_rows, width)) = (
-            turn(a.dims2()?, self.turned[0]),
-            turn(b.dims2()?, self.turned[1]),
+            oriented(a.dims2()?, self.transposed[0]),
+            oriented(b.dims2()?, self.transposed[1]),
         );
         if inner != b_rows {
             bail!("matmul: {rows} × {inner} by {b_rows} × {width}");
@@ -25,29 +31,41 @@ impl MatMul {
         Ok((rows, inner, width))
     }
 
-    /// Returns the product that computes the gradient of the first factor; its operands are two of
-    /// a, b and the gradient.
+    /// Returns the product that computes the gradient of the first factor, of the gradient and b,
+    /// and true if b comes first.
     fn to_first(self) -> (Self, bool) {
-        match self.turned {
+        match self.transposed {
             [false, b] => (
                 Self {
-                    turned: [false, !b],
+                    transposed: [false, !b],
                 },
                 false,
             ),
-            [true, b] => (Self { turned: [b, true] }, true),
+            [true, b] => (
+                Self {
+                    transposed: [b, true],
+                },
+                true,
+            ),
         }
     }
 
+    /// Returns the product that computes the gradient of the second factor, of a and the gradient,
+    /// and true if the gradient comes first.
     fn to_second(self) -> (Self, bool) {
-        match self.turned {
+        match self.transposed {
             [a, false] => (
                 Self {
-                    turned: [!a, false],
+                    transposed: [!a, false],
                 },
                 false,
             ),
-            [a, true] => (Self { turned: [true, a] }, true),
+            [a, true] => (
+                Self {
+                    transposed: [true, a],
+                },
+                true,
+            ),
         }
     }
 
@@ -56,7 +74,7 @@ impl MatMul {
         let (rows, inner, width) = self.shape(a, b)?;
         let kernels = a.device().kernels::<T>();
         let (a, b) = (a.values::<T>()?, b.values::<T>()?);
-        (kernels.dense_product)([&a, &b], self.turned, (rows, inner, width), target);
+        (kernels.dense_product)([&a, &b], self.transposed, (rows, inner, width), target);
         Ok(())
     }
 }
@@ -102,13 +120,13 @@ impl Operation for MatMul {
         let (a, b) = (&at.inputs[0], &at.inputs[1]);
         by_precision!(self.name(), grad.dtype(), T => {
             if to.wants(0) {
-                let (op, turned) = self.to_first();
-                let (left, right) = if turned { (b, &grad) } else { (&grad, b) };
+                let (op, swapped) = self.to_first();
+                let (left, right) = if swapped { (b, &grad) } else { (&grad, b) };
                 product_to::<T>(op, left, right, 0, to)?;
             }
             if to.wants(1) {
-                let (op, turned) = self.to_second();
-                let (left, right) = if turned { (&grad, a) } else { (a, &grad) };
+                let (op, swapped) = self.to_second();
+                let (left, right) = if swapped { (&grad, a) } else { (a, &grad) };
                 product_to::<T>(op, left, right, 1, to)?;
             }
         });
@@ -136,27 +154,27 @@ impl Tensor {
     pub fn matmul(&self, other: &Tensor) -> Result<Tensor> {
         apply(
             MatMul {
-                turned: [false, false],
+                transposed: [false, false],
             },
             &[self, other],
         )
     }
 
-    /// Computes the product of two matrices, each transposed if `turned` says so.
+    /// Computes the product of two matrices, each transposed if its flag is set.
     #[doc(hidden)]
-    pub fn matmul_turned(&self, other: &Tensor, turned: [bool; 2]) -> Result<Tensor> {
-        apply(MatMul { turned }, &[self, other])
+    pub fn matmul_transposed(&self, other: &Tensor, transposed: [bool; 2]) -> Result<Tensor> {
+        apply(MatMul { transposed }, &[self, other])
     }
 }
 
 /// Adds `g · wᵀ` to the gradient of input `i`.
 pub(crate) fn by_transposed_to(g: &Tensor, w: &Tensor, i: usize, to: &mut Sinks<'_>) -> Result<()> {
-    by_precision!("product", g.dtype(), T => product_to::<T>(MatMul { turned: [false, true] }, g, w, i, to))
+    by_precision!("product", g.dtype(), T => product_to::<T>(MatMul { transposed: [false, true] }, g, w, i, to))
 }
 
 /// Adds `xᵀ · g` to the gradient of input `i`.
 pub(crate) fn transposed_by_to(x: &Tensor, g: &Tensor, i: usize, to: &mut Sinks<'_>) -> Result<()> {
-    by_precision!("product", g.dtype(), T => product_to::<T>(MatMul { turned: [true, false] }, x, g, i, to))
+    by_precision!("product", g.dtype(), T => product_to::<T>(MatMul { transposed: [true, false] }, x, g, i, to))
 }
 
 #[cfg(test)]
@@ -175,19 +193,19 @@ mod examples {
                 (2, 3, 0),
                 (17, 1, 9),
             ] {
-                for turned in [[false, false], [true, false], [false, true], [true, true]] {
-                    let a = if turned[0] {
+                for transposed in [[false, false], [true, false], [false, true], [true, true]] {
+                    let a = if transposed[0] {
                         [inner, rows]
                     } else {
                         [rows, inner]
                     };
-                    let b = if turned[1] {
+                    let b = if transposed[1] {
                         [width, inner]
                     } else {
                         [inner, width]
                     };
                     examples.push(Example::of(&[&a, &b], move |v| {
-                        apply(MatMul { turned }, &[&v[0], &v[1]])
+                        apply(MatMul { transposed }, &[&v[0], &v[1]])
                     }));
                 }
             }

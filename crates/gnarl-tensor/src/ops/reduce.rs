@@ -141,7 +141,7 @@ impl Tensor {
         let shape = shape.into();
         if self.shape().broadcast(&shape) != Some(shape) {
             bail!(
-                "broadcast: {:?} does not stretch to {shape:?}",
+                "broadcast: {:?} cannot be broadcast to {shape:?}",
                 self.shape()
             );
         }

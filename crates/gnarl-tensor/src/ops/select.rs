@@ -64,7 +64,7 @@ impl Operation for IndexSelect {
         let index = self.index.values::<u32>()?;
         by_precision!(self.name(), grad.dtype(), T => {
             let grad = grad.values::<T>()?;
-            let work = |target: Target<'_, T>| add_selected(&grad, &index, (outer, length, inner), target.begun());
+            let work = |target: Target<'_, T>| add_selected(&grad, &index, (outer, length, inner), target.initialised());
             // SAFETY: every value is zero before others are added.
             unsafe { to.fill::<T>(0, work) }
         })

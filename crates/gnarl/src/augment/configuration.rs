@@ -8,7 +8,7 @@ use gnarl_graph::random::Rng;
 use gnarl_graph::{Graph, Result};
 use rand::RngExt;
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
@@ -34,6 +34,7 @@ pub struct Configuration {
 
 impl Configuration {
     /// Returns the rewiring with this probability, and new copies in every epoch.
+    #[must_use]
     pub const fn new(p: f64) -> Self {
         Self { p, ..Self::DEFAULT }
     }
@@ -59,8 +60,8 @@ impl GraphTransform for Configuration {
 mod tests {
     use super::*;
     use gnarl_graph::generate;
-    use gnarl_graph::names::Choice;
     use gnarl_graph::random::stream;
+    use gnarl_graph::settings::Choice;
 
     #[test]
     fn degrees_stay_and_edges_move() {

@@ -29,7 +29,7 @@ impl Corruption {
         if !(0.0..=1.0).contains(&share) {
             return Err(Error::argument(
                 "corruption",
-                format!("a share of {share} edges; it must lie in 0 to 1"),
+                format!("share of edges must be in [0, 1] (got {share})"),
             ));
         }
         Ok(Self { share })
@@ -125,7 +125,7 @@ mod tests {
             assert!(differences(&graph, &corrupted).1 == 0 && corrupted.num_edges() <= most);
         }
         let e = Corruption::new(1.5).unwrap_err().to_string();
-        assert_eq!(e, "corruption: a share of 1.5 edges; it must lie in 0 to 1");
+        assert_eq!(e, "corruption: share of edges must be in [0, 1] (got 1.5)");
         assert!(Corruption::new(f64::NAN).is_err());
     }
 }

@@ -5,7 +5,7 @@ use gnarl_graph::random::Rng;
 use gnarl_graph::{Graph, Result};
 use rand::RngExt;
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
@@ -31,6 +31,7 @@ pub struct DropEdge {
 
 impl DropEdge {
     /// Returns DropEdge with this probability, and new copies in every epoch.
+    #[must_use]
     pub const fn new(p: f64) -> Self {
         Self { p, ..Self::DEFAULT }
     }
@@ -61,8 +62,8 @@ impl GraphTransform for DropEdge {
 mod tests {
     use super::*;
     use gnarl_graph::generate;
-    use gnarl_graph::names::Choice;
     use gnarl_graph::random::stream;
+    use gnarl_graph::settings::Choice;
 
     #[test]
     fn the_rate_is_met_in_expectation() {

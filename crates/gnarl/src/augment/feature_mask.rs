@@ -3,8 +3,8 @@
 //! set to zero with the same probability, for all nodes of a graph. The other columns are scaled up
 //! so that sums over columns keep their expectation.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{Graph, Result};
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,7 @@ pub struct FeatureMask {
 
 impl FeatureMask {
     /// Returns feature masking with this probability, and new copies in every epoch.
+    #[must_use]
     pub const fn new(p: f64) -> Self {
         Self { p, ..Self::DEFAULT }
     }
@@ -61,8 +62,8 @@ impl GraphTransform for FeatureMask {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnarl_graph::names::Choice;
     use gnarl_graph::random::stream;
+    use gnarl_graph::settings::Choice;
     use gnarl_graph::{CsrMatrix, DenseMatrix, Features};
 
     #[test]

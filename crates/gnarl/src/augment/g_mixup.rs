@@ -9,8 +9,8 @@
 //! graph of the partner's class. The authors average these rows, which turns atom types into
 //! mixtures of them.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::{Rng, mix};
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{Features, Graph, Result};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,7 @@ pub struct GMixup {
 
 impl GMixup {
     /// Returns G-Mixup up to this share of the other class, with one copy for all epochs.
+    #[must_use]
     pub const fn new(max_lambda: f64) -> Self {
         Self {
             max_lambda,
@@ -58,16 +59,13 @@ impl Augmentation for GMixup {
 }
 
 impl GraphTransform for GMixup {
-    fn describes_anew(&self) -> bool {
+    fn recomputes_degrees(&self) -> bool {
         true
     }
 
     /// Samples a graph from the graphon of this graph alone.
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
-        Ok(self
-            .taught(&[graph], &[0], rng.random())?
-            .copy(0, 0, rng)?
-            .0)
+        Ok(self.fit(&[graph], &[0], rng.random())?.copy(0, 0, rng)?.0)
     }
 
     fn learn<'a>(
@@ -76,12 +74,12 @@ impl GraphTransform for GMixup {
         classes: &[u32],
         seed: u64,
     ) -> Result<Option<Box<dyn FittedTransform + 'a>>> {
-        Ok(Some(Box::new(self.taught(graphs, classes, seed)?)))
+        Ok(Some(Box::new(self.fit(graphs, classes, seed)?)))
     }
 }
 
 impl GMixup {
-    fn taught<'a>(&self, graphs: &[&'a Graph], classes: &[u32], seed: u64) -> Result<Graphons<'a>> {
+    fn fit<'a>(&self, graphs: &[&'a Graph], classes: &[u32], seed: u64) -> Result<Graphons<'a>> {
         let mut members: Vec<Vec<usize>> =
             vec![Vec::new(); classes.iter().max().map_or(0, |&c| c as usize + 1)];
         classes
@@ -130,11 +128,11 @@ impl FittedTransform for Graphons<'_> {
         };
         let (own, other) = (self.classes[graph] as usize, self.classes[partner] as usize);
         let n = self.graphs[graph].num_nodes();
-        let edges = match own == other {
-            true => self.graphons[own].draw(n, rng),
-            false => self.graphons[own]
-                .mixed(&self.graphons[other], share)
-                .draw(n, rng),
+        let edges = if own == other {
+            self.graphons[own].sample(n, rng)
+        } else {
+            let mixed = self.graphons[own].mixed(&self.graphons[other], share);
+            mixed.sample(n, rng)
         };
         let mut kept = vec![false; n];
         edges
@@ -149,10 +147,10 @@ impl FittedTransform for Graphons<'_> {
         let edges = edges
             .into_iter()
             .map(|(u, v)| (name[u as usize], name[v as usize]));
-        let drawn = Graph::from_edges(stay.len(), edges)?.0;
+        let sampled = Graph::from_edges(stay.len(), edges)?.0;
         let share = if own == other { 0.0 } else { share };
         match self.graphs[graph].features() {
-            None => Ok((drawn, share)),
+            None => Ok((sampled, share)),
             Some(own_features) => {
                 let mut row = |&u: &usize| {
                     let class = if rng.random_bool(share) { other } else { own };
@@ -161,7 +159,7 @@ impl FittedTransform for Graphons<'_> {
                 };
                 let rows: Vec<(&Features, usize)> = stay.iter().map(&mut row).collect();
                 Ok((
-                    drawn.with_features(rows_of(own_features.num_cols(), &rows)?)?,
+                    sampled.with_features(rows_of(own_features.num_cols(), &rows)?)?,
                     share,
                 ))
             }
@@ -205,20 +203,19 @@ mod tests {
         let graphs: Vec<&Graph> = graphs.iter().collect();
         let classes: Vec<u32> = (0..40).map(|i| i % 2).collect();
         let mixup = GMixup::new(0.5);
-        let taught = mixup.learn(&graphs, &classes, 1).unwrap().unwrap();
+        let fit = mixup.learn(&graphs, &classes, 1).unwrap().unwrap();
         let density = |from: usize, partner: usize| {
-            let draws = (0..60).map(|i| {
-                taught
-                    .copy(from, partner, &mut stream(2, "g-mixup test", i))
+            let samples = (0..60).map(|i| {
+                fit.copy(from, partner, &mut stream(2, "g-mixup test", i))
                     .unwrap()
             });
-            let drawn: Vec<(Graph, f64)> = draws.collect();
-            let edges = drawn.iter().map(|(g, _)| g.num_edges()).sum::<usize>() as f64 / 60.0;
-            let share = drawn.iter().map(|(_, share)| share).sum::<f64>() / 60.0;
+            let sampled: Vec<(Graph, f64)> = samples.collect();
+            let edges = sampled.iter().map(|(g, _)| g.num_edges()).sum::<usize>() as f64 / 60.0;
+            let share = sampled.iter().map(|(_, share)| share).sum::<f64>() / 60.0;
             let feature = |g: &Graph| {
                 g.features().unwrap().to_dense().data().iter().sum::<f32>() / g.num_nodes() as f32
             };
-            let features = drawn
+            let features = sampled
                 .iter()
                 .map(|(g, _)| f64::from(feature(g)))
                 .sum::<f64>()

@@ -17,8 +17,8 @@
 //! authors approximate the geodesic in fewer dimensions; their solver differs.
 
 use gnarl_graph::distance::{BarycentreSettings, BarycentreStart, Space, transport};
-use gnarl_graph::names::{Choice, Settings};
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::{Choice, Settings};
 use gnarl_graph::{CsrMatrix, DenseMatrix, Error, Features, Graph, Result};
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -33,7 +33,7 @@ pub const MOST_NODES: usize = 200;
 /// Weight of the structure in graphs with features.
 const STRUCTURE: f64 = 0.5;
 /// Largest number of iterations of the search; nearly all of the gain is in the first few.
-const MAX_ROUNDS: usize = 10;
+const MAX_ITERATIONS: usize = 10;
 /// Convergence threshold: an iteration that moves structure or features by less is the last. It is
 /// a thousandth of one edge.
 const TOLERANCE: f64 = 1e-3;
@@ -58,6 +58,7 @@ pub struct GeoMix {
 
 impl GeoMix {
     /// Returns GeoMix up to this share of the other graph, with one copy for all epochs.
+    #[must_use]
     pub const fn new(max_lambda: f64) -> Self {
         Self {
             max_lambda,
@@ -77,7 +78,7 @@ impl Augmentation for GeoMix {
 }
 
 impl GraphTransform for GeoMix {
-    fn describes_anew(&self) -> bool {
+    fn recomputes_degrees(&self) -> bool {
         true
     }
 
@@ -99,14 +100,14 @@ impl GraphTransform for GeoMix {
 /// Returns the graph at this share of the geodesic.
 fn between(graph: &Graph, partner: &Graph, share: f64, rng: &mut Rng) -> Result<Graph> {
     if graph.weights().or(partner.weights()).is_some() {
-        let what = "a graph with weights on its edges; it makes edges that are there or not";
+        let what = "the graph has edge weights, and the interpolated graphs have none";
         return Err(Error::argument(GeoMix::NAME, what));
     }
     let width = |graph: &Graph| graph.features().map(Features::num_cols);
     if width(graph) != width(partner) {
         return Err(Error::argument(
             GeoMix::NAME,
-            "two graphs whose nodes do not carry the same features",
+            "two graphs with different feature columns",
         ));
     }
     let mixed = |own: f64, other: f64| (1.0 - share) * own + share * other;
@@ -129,7 +130,7 @@ fn between(graph: &Graph, partner: &Graph, share: f64, rng: &mut Rng) -> Result<
         } else {
             1.0
         },
-        max_rounds: MAX_ROUNDS,
+        max_rounds: MAX_ITERATIONS,
         tolerance: TOLERANCE,
         ..BarycentreSettings::default()
     };
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn on_the_way_to_a_renumbered_self_nothing_changes() {
+    fn mixing_with_a_permuted_copy_is_the_identity() {
         let graph = numbered(generate::barabasi_albert(12, 2, 3).unwrap(), false);
         let order: Vec<u32> = (0..12).map(|u| u * 7 % 12).collect();
         let partner = graph.permute(&order).unwrap();
@@ -392,22 +393,19 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_mixed_says_why() {
+    fn incompatible_graphs_are_refused() {
         let plain = generate::cycle(4).unwrap();
         let e = between(&plain, &numbered(plain.clone(), true), 0.5, &mut rng(1))
             .unwrap_err()
             .to_string();
-        assert_eq!(
-            e,
-            "geomix: two graphs whose nodes do not carry the same features"
-        );
+        assert_eq!(e, "geomix: two graphs with different feature columns");
         let weighted = Graph::from_weighted_edges(2, [(0, 1, 2.5)]).unwrap().0;
         let e = between(&plain, &weighted, 0.5, &mut rng(1))
             .unwrap_err()
             .to_string();
         assert_eq!(
             e,
-            "geomix: a graph with weights on its edges; it makes edges that are there or not"
+            "geomix: the graph has edge weights, and the interpolated graphs have none"
         );
     }
 }

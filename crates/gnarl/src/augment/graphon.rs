@@ -31,7 +31,7 @@ const POWER_STEPS: usize = 40;
 /// Number of times that nodes are moved.
 const ROUNDS: usize = 2;
 /// Smallest edge probability, and smallest probability of no edge.
-const SUREST: f64 = 1e-3;
+const MIN_PROBABILITY: f64 = 1e-3;
 /// Threshold of singular values, slightly above twice the noise, as in Chatterjee.
 const ABOVE_NOISE: f64 = 2.02;
 
@@ -64,7 +64,7 @@ impl Graphon {
         let chances = values.iter().all(|p| (0.0..=1.0).contains(p));
         if cells == 0 || values.len() != cells * cells || !chances || !symmetric() {
             let what = format!(
-                "{} values for {cells} cells a side; a symmetric matrix of chances is needed",
+                "{} values for {cells} cells a side; a symmetric matrix of probabilities is needed",
                 values.len()
             );
             return Err(Error::argument("graphon", what));
@@ -121,6 +121,7 @@ impl Graphon {
     }
 
     /// Returns `(1 - share) · self + share · other`, on the finer grid of the two.
+    #[must_use]
     pub fn mixed(&self, other: &Graphon, share: f64) -> Self {
         let cells = self.cells.max(other.cells);
         let middle = |k: usize| (k as f64 + 0.5) / cells as f64;
@@ -142,7 +143,7 @@ impl Graphon {
 
     /// Samples the edges of a graph of `n` nodes, node `i` at [`place`](Self::place) `i`.
     /// O(cells² + edges): pairs are skipped, not visited.
-    pub fn draw(&self, n: usize, rng: &mut Rng) -> Vec<(u32, u32)> {
+    pub fn sample(&self, n: usize, rng: &mut Rng) -> Vec<(u32, u32)> {
         let mut first = vec![n; self.cells + 1];
         for i in (0..n).rev() {
             let cell = ((Self::place(i, n) * self.cells as f64) as usize).min(self.cells - 1);
@@ -362,7 +363,7 @@ struct LogChances {
 
 impl LogChances {
     fn of(graphon: &Graphon) -> Self {
-        let sure = |p: &f64| p.clamp(SUREST, 1.0 - SUREST);
+        let sure = |p: &f64| p.clamp(MIN_PROBABILITY, 1.0 - MIN_PROBABILITY);
         let none = graphon
             .values
             .iter()
@@ -516,17 +517,17 @@ mod tests {
     /// Samples graphs of a two-block graphon, with their nodes in random order.
     fn blocks(inside: [f64; 2], between: f64, graphs: usize, n: usize) -> (Graphon, Vec<Graph>) {
         let truth = Graphon::new(2, vec![inside[0], between, between, inside[1]]).unwrap();
-        let draw = |i: usize| {
+        let sample = |i: usize| {
             let rng = &mut stream(5, "graphon test", i as u64);
             let mut name: Vec<u32> = (0..n as u32).collect();
             (0..n).for_each(|k| name.swap(k, rng.random_range(k..n)));
             let edges = truth
-                .draw(n, rng)
+                .sample(n, rng)
                 .into_iter()
                 .map(|(u, v)| (name[u as usize], name[v as usize]));
             Graph::from_edges(n, edges).unwrap().0
         };
-        (truth.clone(), (0..graphs).map(draw).collect())
+        (truth.clone(), (0..graphs).map(sample).collect())
     }
 
     fn error(a: &Graphon, b: &Graphon) -> f64 {
@@ -557,7 +558,7 @@ mod tests {
         let rng = &mut stream(1, "graphon test", 0);
         let mut counts = [0usize; 3];
         for _ in 0..200 {
-            for (u, v) in graphon.draw(20, rng) {
+            for (u, v) in graphon.sample(20, rng) {
                 assert!(u != v && u < 20 && v < 20);
                 counts[usize::from(u >= 10) + usize::from(v >= 10)] += 1;
             }
@@ -578,8 +579,13 @@ mod tests {
             (0..6).map(pair_of).collect::<Vec<_>>(),
             [(1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2)]
         );
-        assert_eq!(Graphon::new(1, vec![1.0]).unwrap().draw(4, rng).len(), 6);
-        assert!(Graphon::new(1, vec![0.0]).unwrap().draw(4, rng).is_empty());
+        assert_eq!(Graphon::new(1, vec![1.0]).unwrap().sample(4, rng).len(), 6);
+        assert!(
+            Graphon::new(1, vec![0.0])
+                .unwrap()
+                .sample(4, rng)
+                .is_empty()
+        );
     }
 
     #[test]
@@ -595,7 +601,11 @@ mod tests {
             vec![&pair, &alone, &empty],
         ] {
             let found = Graphon::estimate(&graphs, 1).unwrap();
-            assert!(found.draw(0, &mut stream(1, "graphon test", 1)).is_empty());
+            assert!(
+                found
+                    .sample(0, &mut stream(1, "graphon test", 1))
+                    .is_empty()
+            );
             assert!(found.values.iter().all(|p| (0.0..=1.0).contains(p)));
         }
         assert!(Graphon::new(2, vec![0.1; 3]).is_err() && Graphon::new(1, vec![1.5]).is_err());

@@ -4,8 +4,8 @@
 //! Gaussian mixture. Each class gets as many samples as it has vectors, or so many that all classes
 //! are of the same size.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::{mix, stream};
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{DenseMatrix, Error, Result};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -50,11 +50,11 @@ pub struct Gratin {
 
 impl Gratin {
     /// Returns the density with its number of components, and the number of samples.
-    pub fn drawing(&self) -> Drawing {
+    pub fn sampling(&self) -> DensitySampling {
         let density = self.components.map_or(self.density, |components| {
             self.density.with_components(components)
         });
-        Drawing {
+        DensitySampling {
             density,
             samples: self.samples,
         }
@@ -89,7 +89,8 @@ impl Augmentation for Gratin {
 
 /// Sampled vectors with their classes and fits.
 #[derive(Debug, Clone)]
-pub struct Drawn {
+#[non_exhaustive]
+pub struct SampledVectors {
     /// One vector per row, class by class.
     pub vectors: DenseMatrix<f64>,
     /// Their classes.
@@ -100,7 +101,7 @@ pub struct Drawn {
 
 /// A density and the number of samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Drawing {
+pub struct DensitySampling {
     /// The density to fit.
     pub density: Density,
     /// Number of samples of each class.
@@ -108,12 +109,12 @@ pub struct Drawing {
 }
 
 /// Fits the density to each class and samples from it.
-pub fn draw(
+pub fn sample_vectors(
     vectors: &DenseMatrix<f64>,
     classes: &[u32],
-    drawing: &Drawing,
+    sampling: &DensitySampling,
     seed: u64,
-) -> Result<Drawn> {
+) -> Result<SampledVectors> {
     if vectors.num_rows() != classes.len() {
         let what = format!(
             "{} vectors, but {} classes",
@@ -122,7 +123,7 @@ pub fn draw(
         );
         return Err(Error::argument("gratin", what));
     }
-    let counts = drawing.samples.of_classes(classes);
+    let counts = sampling.samples.of_classes(classes);
     let rows_of = |class: u32| {
         (0..classes.len() as u32)
             .filter(|&i| classes[i as usize] == class)
@@ -143,7 +144,7 @@ pub fn draw(
         .filter(|(_, points)| points.num_rows() > 0)
     {
         let seed_of_class = mix(seed ^ mix(u64::from(class)));
-        let density = drawing
+        let density = sampling
             .density
             .method()
             .fit(points, &about_means, seed_of_class)?;
@@ -154,7 +155,7 @@ pub fn draw(
         }
         fits.push(density.report().clone());
     }
-    Ok(Drawn {
+    Ok(SampledVectors {
         vectors: DenseMatrix::new(of.len(), vectors.num_cols(), data)?,
         classes: of,
         fits,
@@ -240,8 +241,8 @@ mod tests {
         (DenseMatrix::new(90, 2, data).unwrap(), classes)
     }
 
-    fn as_many(components: Components) -> Drawing {
-        Drawing {
+    fn as_many(components: Components) -> DensitySampling {
+        DensitySampling {
             density: Mixture { components }.into(),
             samples: Samples::AsMany,
         }
@@ -252,12 +253,12 @@ mod tests {
         let (vectors, classes) = vectors();
         for density in Density::all() {
             let name = density.name();
-            let drawing = Drawing {
+            let sampling = DensitySampling {
                 density: density.with_components(Components::Fixed(1)),
                 samples: Samples::Level,
             };
-            let drawn = draw(&vectors, &classes, &drawing, 3).unwrap();
-            let of = |class: u32| drawn.classes.iter().filter(|&&c| c == class).count();
+            let sampled = sample_vectors(&vectors, &classes, &sampling, 3).unwrap();
+            let of = |class: u32| sampled.classes.iter().filter(|&&c| c == class).count();
             assert_eq!(
                 [of(0), of(1), of(2)],
                 [90, 0, 60],
@@ -266,9 +267,9 @@ mod tests {
             // Around the mean of the class, within four standard errors of ninety samples; the
             // shared covariance is wide like class 2.
             let original = (0..90).step_by(3).map(|i| vectors.row(i)[0]).sum::<f64>() / 30.0;
-            let mean = (0..90).map(|i| drawn.vectors.row(i)[0]).sum::<f64>() / 90.0;
+            let mean = (0..90).map(|i| sampled.vectors.row(i)[0]).sum::<f64>() / 90.0;
             let spread = (0..90)
-                .map(|i| (drawn.vectors.row(i)[0] - original).powi(2))
+                .map(|i| (sampled.vectors.row(i)[0] - original).powi(2))
                 .sum::<f64>()
                 / 90.0;
             // A generator learns the mean approximately, without a known error bound.
@@ -293,19 +294,19 @@ mod tests {
     fn as_many_of_each_class_from_where_the_class_is() {
         let (vectors, classes) = vectors();
         for components in [Components::Fixed(2), Components::Auto] {
-            let drawing = &as_many(components);
-            let drawn = draw(&vectors, &classes, drawing, 3).unwrap();
-            assert_eq!(drawn.classes.iter().filter(|&&c| c == 0).count(), 30);
+            let sampling = &as_many(components);
+            let sampled = sample_vectors(&vectors, &classes, sampling, 3).unwrap();
+            assert_eq!(sampled.classes.iter().filter(|&&c| c == 0).count(), 30);
             assert_eq!(
                 (
-                    drawn.classes.len(),
-                    drawn.vectors.num_rows(),
-                    drawn.fits.len()
+                    sampled.classes.len(),
+                    sampled.vectors.num_rows(),
+                    sampled.fits.len()
                 ),
                 (90, 90, 2)
             );
-            for (i, &class) in drawn.classes.iter().enumerate() {
-                let x = drawn.vectors.row(i);
+            for (i, &class) in sampled.classes.iter().enumerate() {
+                let x = sampled.vectors.row(i);
                 // Six standard deviations around the centres.
                 let at_home = if class == 0 {
                     x[0].abs() < 6.0 && x[1].abs() < 6.0
@@ -316,16 +317,18 @@ mod tests {
             }
             if components == Components::Auto {
                 assert_eq!(
-                    (drawn.fits[0].components, drawn.fits[1].components),
+                    (sampled.fits[0].components, sampled.fits[1].components),
                     (1, 2),
                     "what made them"
                 );
             }
-            let again = draw(&vectors, &classes, drawing, 3).unwrap();
-            assert_eq!(drawn.vectors, again.vectors);
+            let again = sample_vectors(&vectors, &classes, sampling, 3).unwrap();
+            assert_eq!(sampled.vectors, again.vectors);
             assert_ne!(
-                drawn.vectors,
-                draw(&vectors, &classes, drawing, 4).unwrap().vectors
+                sampled.vectors,
+                sample_vectors(&vectors, &classes, sampling, 4)
+                    .unwrap()
+                    .vectors
             );
         }
     }
@@ -345,7 +348,7 @@ mod tests {
     #[test]
     fn vectors_without_a_class_are_refused() {
         let (vectors, classes) = vectors();
-        let e = draw(&vectors, &classes[1..], &as_many(Components::Auto), 0)
+        let e = sample_vectors(&vectors, &classes[1..], &as_many(Components::Auto), 0)
             .unwrap_err()
             .to_string();
         assert_eq!(e, "gratin: 90 vectors, but 89 classes");

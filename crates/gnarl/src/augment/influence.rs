@@ -98,13 +98,13 @@ impl HeadInfluence {
         if !(decay > 0.0 && decay.is_finite()) {
             return Err(Error::argument(
                 OP,
-                format!("a decay of {decay}; it must be above 0 for a single minimum"),
+                format!("weight decay must be > 0 for a unique minimum (got {decay})"),
             ));
         }
         let num_weights = num_classes * (latent_dim + 1);
         if num_weights > MOST_WEIGHTS {
             let what = format!(
-                "a head of {num_weights} weights; the matrix of their second derivatives is too large above {MOST_WEIGHTS}: take fewer columns, or go through the network, which writes none down"
+                "a head of {num_weights} weights; the matrix of their second derivatives is too large above {MOST_WEIGHTS}: take fewer columns, or influence-layers network, which stores none"
             );
             return Err(Error::argument(OP, what));
         }
@@ -127,8 +127,8 @@ impl HeadInfluence {
             let gradient = self.objective_gradient(train);
             self.hessian = self.hessian_at(train);
             let step = self.solve(&gradient)?;
-            let promised = dot(&gradient, &step);
-            if promised <= NEWTON_TOLERANCE * (1.0 + loss) {
+            let decrease = dot(&gradient, &step);
+            if decrease <= NEWTON_TOLERANCE * (1.0 + loss) {
                 return Ok(());
             }
             let from = self.parameters.clone();
@@ -140,7 +140,7 @@ impl HeadInfluence {
                     .map(|(p, s)| p - length * s)
                     .collect();
                 let now = self.objective(train);
-                if now <= loss - 1e-4 * length * promised {
+                if now <= loss - 1e-4 * length * decrease {
                     loss = now;
                     break;
                 }
@@ -271,8 +271,8 @@ impl HeadInfluence {
         hessian
     }
 
-    fn solve(&self, right: &[f64]) -> Result<Vec<f64>> {
-        cholesky_solve(right.len(), &self.hessian, right).map_err(|_| {
+    fn solve(&self, rhs: &[f64]) -> Result<Vec<f64>> {
+        cholesky_solve(rhs.len(), &self.hessian, rhs).map_err(|_| {
             let what =
                 "the head's Hessian is not positive definite in f64; scale the vectors down or use a larger decay";
             Error::argument(OP, what)
@@ -286,7 +286,7 @@ impl HeadInfluence {
         if set.classes.is_empty() {
             return Err(Error::argument(
                 OP,
-                "an influence on an empty set; there must be an item in it",
+                "the influence on an empty set is not defined",
             ));
         }
         let gradient = self.mean_gradient(set);
@@ -334,6 +334,7 @@ pub struct CgSettings {
 
 /// Result of conjugate gradients.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct CgSolution {
     /// The solution.
     pub x: Vec<f64>,
@@ -346,21 +347,21 @@ pub struct CgSolution {
     pub negative_curvature: bool,
 }
 
-/// Solves `A x = right` for a symmetric positive definite matrix, given its products (Hestenes and
+/// Solves `A x = rhs` for a symmetric positive definite matrix, given its products (Hestenes and
 /// Stiefel 1952).
 pub fn conjugate_gradients<E>(
     mut apply: impl FnMut(&[f64]) -> std::result::Result<Vec<f64>, E>,
-    right: &[f64],
+    rhs: &[f64],
     settings: CgSettings,
 ) -> std::result::Result<CgSolution, E> {
-    let size = norm(right);
+    let size = norm(rhs);
     let mut solution = CgSolution {
-        x: vec![0.0; right.len()],
+        x: vec![0.0; rhs.len()],
         iterations: 0,
         residual: 1.0,
         negative_curvature: false,
     };
-    let (mut residual, mut direction) = (right.to_vec(), right.to_vec());
+    let (mut residual, mut direction) = (rhs.to_vec(), rhs.to_vec());
     let mut square = dot(&residual, &residual);
     while size > 0.0
         && solution.residual > settings.tolerance
@@ -437,7 +438,7 @@ fn norm(a: &[f64]) -> f64 {
 /// largest influence, ascending; of equals the first. Fails for an invalid `share`.
 ///
 /// ```
-/// let best = crate::augment::influence::select(&[0.1, -2.0, 0.7, 0.1], 0.5)?;
+/// let best = gnarl::augment::influence::select(&[0.1, -2.0, 0.7, 0.1], 0.5)?;
 /// assert_eq!(best, [0, 2]);
 /// # Ok::<(), gnarl_graph::Error>(())
 /// ```
@@ -445,7 +446,7 @@ pub fn select(influence: &[f64], share: f64) -> Result<Vec<u32>> {
     if !(0.0..=1.0).contains(&share) {
         return Err(Error::argument(
             "selection",
-            format!("a share of {share} candidates; it must lie in 0 to 1"),
+            format!("share of candidates must be in [0, 1] (got {share})"),
         ));
     }
     let mut order: Vec<u32> = (0..influence.len() as u32).collect();
@@ -687,7 +688,7 @@ mod tests {
     }
 
     #[test]
-    fn what_helps_is_positive() {
+    fn helpful_items_have_positive_influence() {
         // Two training points; the set is the first of them.
         let train = (DenseMatrix::new(2, 1, vec![1.0, -1.0]).unwrap(), vec![0, 1]);
         let set = (DenseMatrix::new(1, 1, vec![1.0]).unwrap(), vec![0]);
@@ -710,7 +711,7 @@ mod tests {
         let e = select(&[1.0], 1.5).unwrap_err().to_string();
         assert_eq!(
             e,
-            "selection: a share of 1.5 candidates; it must lie in 0 to 1"
+            "selection: share of candidates must be in [0, 1] (got 1.5)"
         );
 
         let set = clouds(10, 2, 0);
@@ -739,7 +740,7 @@ mod tests {
         let e = |r: Result<Direction>| r.unwrap_err().to_string();
         assert_eq!(
             e(head.direction(labelled(&none))),
-            "influence: an influence on an empty set; there must be an item in it"
+            "influence: the influence on an empty set is not defined"
         );
         let e = |train: &(DenseMatrix<f64>, Vec<u32>), decay| {
             HeadInfluence::new(labelled(train), 2, decay)
@@ -749,7 +750,7 @@ mod tests {
         assert_eq!(e(&none, DECAY), "influence: there are no training vectors");
         assert_eq!(
             e(&set, 0.0),
-            "influence: a decay of 0; it must be above 0 for a single minimum"
+            "influence: weight decay must be > 0 for a unique minimum (got 0)"
         );
         assert_eq!(
             e(&(set.0.clone(), vec![7; 10]), DECAY),

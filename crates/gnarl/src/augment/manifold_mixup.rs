@@ -7,8 +7,8 @@
 //! `h̃_i = λ h_i + (1 - λ) h_π(i)` with one `λ ~ Beta(α, α)` and one random permutation π for each
 //! step. `α = 1` is the uniform distribution.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{Error, Result};
 use rand::seq::SliceRandom;
 use rand_distr::{Beta, Distribution};
@@ -44,7 +44,7 @@ impl ManifoldMixup {
     }
 
     /// Samples the partners and the weight of a step with `count` nodes or graphs.
-    pub fn draw(&self, count: usize, rng: &mut Rng) -> Result<Mixing> {
+    pub fn sample(&self, count: usize, rng: &mut Rng) -> Result<Mixing> {
         let weights = self.weights()?;
         let mut partners: Vec<u32> = (0..count as u32).collect();
         partners.shuffle(rng);
@@ -58,18 +58,18 @@ impl ManifoldMixup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnarl_graph::names::Choice;
     use gnarl_graph::random::stream;
+    use gnarl_graph::settings::Choice;
 
     #[test]
     fn shares_are_beta_and_partners_an_order() {
         for (alpha, variance) in [(1.0, 1.0 / 12.0), (0.2, 1.0 / 5.6), (4.0, 1.0 / 36.0)] {
             let mixup = ManifoldMixup { alpha };
-            let draws: Vec<Mixing> = (0..4000)
-                .map(|i| mixup.draw(5, &mut stream(i, "mixup test", 0)).unwrap())
+            let samples: Vec<Mixing> = (0..4000)
+                .map(|i| mixup.sample(5, &mut stream(i, "mixup test", 0)).unwrap())
                 .collect();
-            let mean = draws.iter().map(|d| d.kept).sum::<f64>() / 4000.0;
-            let spread = draws.iter().map(|d| (d.kept - 0.5).powi(2)).sum::<f64>() / 4000.0;
+            let mean = samples.iter().map(|d| d.kept).sum::<f64>() / 4000.0;
+            let spread = samples.iter().map(|d| (d.kept - 0.5).powi(2)).sum::<f64>() / 4000.0;
             // A Beta(α, α) has mean 1/2 and variance 1 / (4 (2α + 1)); five standard errors of the
             // mean.
             assert!(
@@ -80,7 +80,7 @@ mod tests {
                 (spread / variance - 1.0).abs() < 0.1,
                 "{alpha}: {spread}, not {variance}"
             );
-            let mut partners = draws[0].partners.clone();
+            let mut partners = samples[0].partners.clone();
             partners.sort_unstable();
             assert_eq!(partners, [0, 1, 2, 3, 4]);
         }

@@ -36,7 +36,7 @@ pub mod subgraph;
 pub mod submix;
 pub mod transform;
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 pub use configuration::Configuration;
@@ -58,6 +58,7 @@ pub use transform::{Copies, GraphTransform};
 
 gnarl_graph::choices! {
     /// The training-data augmentations.
+    #[non_exhaustive]
     pub enum Augment: dyn Augmentation as "augmentation" {
         Nothing(Nothing),
         Retrain(Retrain),
@@ -141,6 +142,7 @@ impl Augment {
 
 gnarl_graph::named! {
     /// Layers whose parameters influence is computed with.
+    #[non_exhaustive]
     pub enum InfluenceLayers as "layers" {
         /// The head, with the exact Hessian.
         Head = "head",
@@ -152,11 +154,11 @@ gnarl_graph::named! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnarl_graph::names::Kind;
+    use gnarl_graph::settings::Kind;
 
     #[test]
     fn the_list_is_sound() {
-        gnarl_graph::names::assert_listed(
+        gnarl_graph::settings::assert_listed(
             Augment::LIST,
             Augment::all().map(|augment| augment.stored()),
         );
@@ -178,7 +180,7 @@ mod tests {
                 usize::from(!augment.is_nothing()),
                 "{augment} does one thing"
             );
-            let reals = augment.listed().settings.iter();
+            let reals = augment.info().settings.iter();
             for setting in reals.filter(|setting| matches!(setting.kind, Kind::Real)) {
                 let given = [(setting.name.to_string(), "-1".to_string())];
                 let e = augment.with(&given).unwrap_err().to_string();

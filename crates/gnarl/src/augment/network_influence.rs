@@ -156,10 +156,10 @@ impl<'a> NetworkInfluence<'a> {
     pub fn direction(&self, batches: &[Batch], classes: &[u32]) -> Result<NetworkDirection> {
         let refuse = |what: &str| Err(gnarl_graph::Error::argument("influence", what));
         if classes.is_empty() {
-            return refuse("an influence on an empty set; there must be an item in it");
+            return refuse("the influence on an empty set is not defined");
         }
-        let right = self.gradient(batches, classes)?;
-        let found = conjugate_gradients(|v| self.product(v), &right, CG)?;
+        let rhs = self.gradient(batches, classes)?;
+        let found = conjugate_gradients(|v| self.product(v), &rhs, CG)?;
         if found.negative_curvature {
             // A sum of squares in exact arithmetic.
             return refuse(

@@ -2,7 +2,7 @@
 //! [arXiv:2411.08638](https://arxiv.org/abs/2411.08638)): a fresh head is trained on the original
 //! latent vectors, for as many steps as with the augmentation.
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::{Augmentation, FreshHead, Samples};

@@ -8,7 +8,7 @@ use gnarl_graph::random::Rng;
 use gnarl_graph::{Graph, Result};
 use rand::RngExt;
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
@@ -34,6 +34,7 @@ pub struct Subgraph {
 
 impl Subgraph {
     /// Returns subgraph sampling without this share of the nodes, and new copies in every epoch.
+    #[must_use]
     pub const fn new(drop_ratio: f64) -> Self {
         Self {
             drop_ratio,
@@ -84,8 +85,8 @@ pub(super) fn grow(graph: &Graph, size: usize, rng: &mut Rng) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnarl_graph::names::Choice;
     use gnarl_graph::random::stream;
+    use gnarl_graph::settings::Choice;
     use gnarl_graph::{generate, properties};
 
     #[test]

@@ -12,7 +12,7 @@ use gnarl_graph::random::Rng;
 use gnarl_graph::{Error, Features, Graph, Result};
 use rand::RngExt;
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
@@ -39,6 +39,7 @@ pub struct SubMix {
 
 impl SubMix {
     /// Returns SubMix with this largest share, and new copies in every epoch.
+    #[must_use]
     pub const fn new(swap_ratio: f64) -> Self {
         Self {
             swap_ratio,
@@ -114,7 +115,7 @@ fn exchange(graph: &Graph, partner: &Graph, out: &[u32], into: &[u32]) -> Result
         _ => {
             return Err(Error::argument(
                 "submix",
-                "two graphs whose nodes do not carry the same features",
+                "two graphs with different feature columns",
             ));
         }
     };
@@ -179,7 +180,7 @@ mod tests {
         );
         assert_eq!(
             e.unwrap_err().to_string(),
-            "submix: two graphs whose nodes do not carry the same features"
+            "submix: two graphs with different feature columns"
         );
     }
 

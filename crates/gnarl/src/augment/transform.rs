@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 /// Transforms a graph into another graph of the same class. Features and labels stay with the nodes
 /// ([`Graph::subgraph`], [`Graph::remove_edges`] and [`Graph::add_edges`] keep them). So do the
-/// one-hot degrees of nodes without features, unless nodes are [described
-/// anew](Self::describes_anew).
+/// one-hot degrees of nodes without features, unless [degrees are
+/// recomputed](Self::recomputes_degrees).
 pub trait GraphTransform: std::fmt::Debug + Send + Sync {
     /// Returns the new graph. All randomness comes from `rng`.
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph>;
@@ -33,7 +33,7 @@ pub trait GraphTransform: std::fmt::Debug + Send + Sync {
     /// Returns true if nodes without features get their degrees in the copy, because the nodes are
     /// new. A node of the original graph keeps its degree there, as if one-hot degrees were made
     /// first: validation and test graphs have degrees without dropped edges.
-    fn describes_anew(&self) -> bool {
+    fn recomputes_degrees(&self) -> bool {
         false
     }
 
@@ -177,6 +177,7 @@ gnarl_graph::named! {
 
 /// A transformed graph and its label.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Copied {
     /// The graph.
     pub graph: Graph,
@@ -205,7 +206,7 @@ pub fn transform_all(
 pub struct Copier<'a> {
     transform: &'a dyn GraphTransform,
     graphs: &'a [&'a Graph],
-    taught: Option<Box<dyn FittedTransform + 'a>>,
+    fitted: Option<Box<dyn FittedTransform + 'a>>,
     seed: u64,
 }
 
@@ -220,7 +221,7 @@ impl<'a> Copier<'a> {
         Ok(Self {
             transform,
             graphs,
-            taught: transform.learn(graphs, classes, seed)?,
+            fitted: transform.learn(graphs, classes, seed)?,
             seed,
         })
     }
@@ -231,8 +232,8 @@ impl<'a> Copier<'a> {
         let one = |(i, graph): (usize, &&Graph)| {
             let partner = stream(seed, "partner", i as u64).random_range(0..graphs.len());
             let rng = &mut stream(seed, "graph transform", i as u64);
-            let (graph, partner_share) = match &self.taught {
-                Some(taught) => taught.copy(i, partner, rng)?,
+            let (graph, partner_share) = match &self.fitted {
+                Some(fitted) => fitted.copy(i, partner, rng)?,
                 None => self.transform.apply_with(graph, graphs[partner], rng)?,
             };
             Ok(Copied {
@@ -250,7 +251,7 @@ mod tests {
     use super::*;
     use crate::augment::Augment;
     use gnarl_graph::generate;
-    use gnarl_graph::names::Kind;
+    use gnarl_graph::settings::Kind;
     use proptest::prelude::*;
 
     /// Returns every transform with this value of its one real setting.
@@ -258,7 +259,7 @@ mod tests {
         Augment::all()
             .filter(|augment| augment.method().transform().is_some())
             .map(move |augment| {
-                let mut real = augment.listed().settings.iter();
+                let mut real = augment.info().settings.iter();
                 let real = real
                     .find(|setting| matches!(setting.kind, Kind::Real))
                     .unwrap();
@@ -281,7 +282,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_comes_out_is_a_graph(n in 0usize..30, m in 1usize..30, p in 0.0f64..1.0, s in 0.0f64..=1.0, seed in any::<u64>()) {
+        fn transforms_give_valid_graphs(n in 0usize..30, m in 1usize..30, p in 0.0f64..1.0, s in 0.0f64..=1.0, seed in any::<u64>()) {
             let columns = |g: Graph| {
                 let features = gnarl_graph::DenseMatrix::new(g.num_nodes(), 2, vec![1f32; 2 * g.num_nodes()]).unwrap();
                 g.with_features(gnarl_graph::Features::Dense(features)).unwrap()

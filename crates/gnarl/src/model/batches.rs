@@ -49,8 +49,8 @@ impl Evaluation {
     }
 
     /// Returns the graphs' class scores at every output of the model.
-    pub fn answers(&self, model: &dyn GraphModel) -> Result<Vec<Tensor>> {
-        answers(model, &self.batches)
+    pub fn head_scores(&self, model: &dyn GraphModel) -> Result<Vec<Tensor>> {
+        head_scores(model, &self.batches)
     }
 
     /// Returns the graphs' class scores.
@@ -97,24 +97,27 @@ pub fn scores(classifier: &GraphClassifier, batches: &[Batch]) -> Result<Tensor>
 
 /// Returns the class scores at every output of a model, each `[graphs, num_classes]`, without
 /// dropout or gradient.
-pub fn answers(model: &dyn GraphModel, batches: &[Batch]) -> Result<Vec<Tensor>> {
+pub fn head_scores(model: &dyn GraphModel, batches: &[Batch]) -> Result<Vec<Tensor>> {
     let weights = model.params().weights()?.detached();
-    let (count, classes) = (model.num_answers(), model.num_classes());
-    let beside = side_by_side(count * classes, batches, |batch| {
+    let (count, classes) = (model.num_outputs(), model.num_classes());
+    let columns = side_by_side(count * classes, batches, |batch| {
         let pass = Pass::evaluation(&weights);
-        Tensor::cat(&model.answers(&model.latent(batch, &pass)?, &pass)?, 1)
+        Tensor::cat(&model.outputs(&model.latent(batch, &pass)?, &pass)?, 1)
     })?;
-    let one = |i: usize| match batches.is_empty() {
-        true => Tensor::zeros((0, classes), DType::F32, &Device::Cpu),
-        false => beside.narrow(1, i * classes, classes)?.contiguous(),
+    let one = |i: usize| {
+        if batches.is_empty() {
+            Tensor::zeros((0, classes), DType::F32, &Device::Cpu)
+        } else {
+            columns.narrow(1, i * classes, classes)?.contiguous()
+        }
     };
     Ok((0..count).map(one).collect::<gnarl_tensor::Result<_>>()?)
 }
 
 /// Returns the class scores of all prepared graphs, at every output of the model.
-pub fn answers_on(model: &dyn GraphModel, data: &GraphData) -> Result<Vec<Tensor>> {
+pub fn head_scores_on(model: &dyn GraphModel, data: &GraphData) -> Result<Vec<Tensor>> {
     let all: Vec<u32> = (0..data.num_graphs() as u32).collect();
-    answers(model, &data.batches(&all, PART)?)
+    head_scores(model, &data.batches(&all, PART)?)
 }
 
 /// Returns the vectors of all prepared graphs, without dropout or gradient.
@@ -159,9 +162,10 @@ fn side_by_side(
         .par_iter()
         .map(one)
         .collect::<gnarl_tensor::Result<Vec<_>>>()?;
-    Ok(match parts.is_empty() {
-        true => Tensor::zeros((0, width), DType::F32, &Device::Cpu)?,
-        false => Tensor::cat(&parts, 0)?,
+    Ok(if parts.is_empty() {
+        Tensor::zeros((0, width), DType::F32, &Device::Cpu)?
+    } else {
+        Tensor::cat(&parts, 0)?
     })
 }
 
@@ -176,15 +180,15 @@ fn targets(classes: &[u32]) -> Targets {
 
 /// Returns the validation loss and accuracy of scores; for several outputs, the sum of the losses
 /// and the mean accuracy, as on nodes.
-fn judged(answers: &[Tensor], targets: &Targets) -> Result<Validation> {
+fn validation(outputs: &[Tensor], targets: &Targets) -> Result<Validation> {
     let (mut loss, mut accuracy) = (0.0, 0.0);
-    for scores in answers {
+    for scores in outputs {
         loss += targets.cross_entropy(scores)?.to_scalar::<f32>()?;
         accuracy += targets.accuracy(scores)?;
     }
     Ok(Validation {
         loss,
-        accuracy: accuracy / answers.len().max(1) as f64,
+        accuracy: accuracy / outputs.len().max(1) as f64,
     })
 }
 
@@ -200,14 +204,14 @@ pub struct TrainingSet<'a> {
     pub mixed: &'a [MixedIn],
     /// Makes the training graphs of an epoch (counted from 1), if the augmentation changes them in
     /// every epoch. The graphs keep their number, order and classes.
-    pub anew: Option<&'a (dyn Fn(usize) -> Result<FreshGraphs> + Sync)>,
+    pub epoch_graphs: Option<&'a (dyn Fn(usize) -> Result<EpochGraphs> + Sync)>,
     /// Mixing of latent vectors in every step, if the augmentation mixes them.
     pub mixup: Option<ManifoldMixup>,
 }
 
 /// The training graphs of one epoch.
 #[derive(Debug)]
-pub struct FreshGraphs {
+pub struct EpochGraphs {
     /// The prepared graphs.
     pub data: GraphData,
     /// As in [`TrainingSet::mixed`].
@@ -230,7 +234,7 @@ pub fn train_classifier(
     let batch_size = batch_size.min(on.graphs.len());
     let weights = config.class_weights.of(on.classes, model.num_classes())?;
     let order = Vec::new();
-    let mut course = Graphs {
+    let mut task = Graphs {
         model,
         on,
         validate_on,
@@ -242,13 +246,13 @@ pub fn train_classifier(
         fresh: None,
         whole: None,
     };
-    fit_loop(&mut course, config, seed, watch)
+    fit_loop(&mut task, config, seed, watch)
 }
 
 /// Returns the sum of the losses of all outputs.
-fn summed(answers: &[Tensor], loss: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
-    let Some((first, others)) = answers.split_first() else {
-        return Err(gnarl_tensor::Error::msg("a model that answers nowhere").into());
+fn summed(outputs: &[Tensor], loss: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
+    let Some((first, others)) = outputs.split_first() else {
+        return Err(gnarl_tensor::Error::msg("a model without outputs").into());
     };
     others
         .iter()
@@ -283,7 +287,7 @@ struct Graphs<'a> {
     /// Positions among the training graphs.
     order: Vec<u32>,
     /// This epoch's graphs, if every epoch has new ones.
-    fresh: Option<FreshGraphs>,
+    fresh: Option<EpochGraphs>,
     /// The parts of all graphs, if one step holds all graphs and they stay the same.
     whole: Option<Vec<Batch>>,
 }
@@ -340,13 +344,11 @@ impl Graphs<'_> {
             };
             // Statistics and loss terms belong to a whole step: `couples_graphs` should have been
             // `true`.
-            match pass.has_notes() {
-                true => Err(gnarl_tensor::Error::msg(
-                    "a part of a step has noted what belongs to all of it",
-                )
-                .into()),
-                false => Ok(latent),
+            if pass.has_notes() {
+                let what = "a part of a step has statistics that belong to the whole step";
+                return Err(gnarl_tensor::Error::msg(what).into());
             }
+            Ok(latent)
         };
         parts.par_iter().enumerate().map(of_part).collect()
     }
@@ -361,19 +363,19 @@ impl Graphs<'_> {
         if let Some(mixup) = self.on.mixup {
             return self.mixed_up(mixup, step, latent, &classes, pass);
         }
-        let answers = self.model.answers(latent, pass)?;
+        let outputs = self.model.outputs(latent, pass)?;
         let mixed = self
             .fresh
             .as_ref()
             .map_or(self.on.mixed, |fresh| &fresh.mixed);
         if !mixed.is_empty() {
             let mixed: Vec<MixedIn> = positions.iter().map(|&i| mixed[i as usize]).collect();
-            return summed(&answers, |scores| {
+            return summed(&outputs, |scores| {
                 Ok(mixed_cross_entropy(scores, &classes, &mixed)?)
             });
         }
         let targets = targets(&classes).weighing(&self.weights);
-        summed(&answers, |scores| Ok(targets.cross_entropy(scores)?))
+        summed(&outputs, |scores| Ok(targets.cross_entropy(scores)?))
     }
 
     /// Mixes vectors and their labels as Manifold Mixup does.
@@ -386,12 +388,12 @@ impl Graphs<'_> {
         pass: &Pass<'_>,
     ) -> Result<Tensor> {
         let index = (self.epoch as u64) << 32 | step as u64;
-        let drawn = mixup.draw(
+        let sampled = mixup.sample(
             classes.len(),
             &mut stream(self.seed, "manifold mixup", index),
         )?;
-        let (vectors, mixed) = (drawn.mix(latent)?, drawn.mixed_in(classes));
-        summed(&self.model.answers(&vectors, pass)?, |scores| {
+        let (vectors, mixed) = (sampled.mix(latent)?, sampled.mixed_in(classes));
+        summed(&self.model.outputs(&vectors, pass)?, |scores| {
             Ok(mixed_cross_entropy(scores, classes, &mixed)?)
         })
     }
@@ -417,7 +419,7 @@ impl TrainingTask for Graphs<'_> {
         } else if self.order.is_empty() {
             self.order = shuffled(count, self.seed, FIRST_EPOCH);
         }
-        if let Some(make) = self.on.anew {
+        if let Some(make) = self.on.epoch_graphs {
             self.fresh = Some(make(epoch)?);
         } else if steps == 1 && self.whole.is_none() {
             let parts = self
@@ -484,8 +486,8 @@ impl TrainingTask for Graphs<'_> {
     }
 
     fn validate(&self) -> Result<Validation> {
-        judged(
-            &self.validate_on.answers(self.model)?,
+        validation(
+            &self.validate_on.head_scores(self.model)?,
             &self.validate_on.targets.clone().weighing(&self.weights),
         )
     }
@@ -518,7 +520,7 @@ impl Vectors {
     }
 
     /// Returns these vectors followed by copies of some of them.
-    pub fn repeated_beside(&self, rows: &[u32]) -> Result<Self> {
+    pub fn with_repeated(&self, rows: &[u32]) -> Result<Self> {
         let others = self
             .latent
             .index_select(&Tensor::from_slice(rows, rows.len(), &Device::Cpu)?, 0)?;
@@ -527,7 +529,7 @@ impl Vectors {
     }
 
     /// Returns these vectors followed by others.
-    pub fn beside(&self, others: &DenseMatrix<f64>, classes: &[u32]) -> Result<Self> {
+    pub fn extended(&self, others: &DenseMatrix<f64>, classes: &[u32]) -> Result<Self> {
         let values: Vec<f32> = others.data().iter().map(|&x| x as f32).collect();
         self.with(
             &Tensor::from_vec(values, (others.num_rows(), others.num_cols()), &Device::Cpu)?,
@@ -576,7 +578,7 @@ pub fn train_head(
         .steps
         .unwrap_or(on.classes.len().div_ceil(head.batch_size));
     let validation = targets(&validate_on.classes);
-    let mut course = HeadCourse {
+    let mut task = HeadTask {
         head: &fresh,
         on,
         validate_on,
@@ -590,11 +592,11 @@ pub fn train_head(
         epochs: head.epochs,
         ..config.clone()
     };
-    let trained = fit_loop(&mut course, &config, mix(seed ^ mix(0x4ead)), watch)?;
+    let trained = fit_loop(&mut task, &config, mix(seed ^ mix(0x4ead)), watch)?;
     Ok((fresh, trained))
 }
 
-struct HeadCourse<'a> {
+struct HeadTask<'a> {
     head: &'a Head,
     on: &'a Vectors,
     validate_on: &'a Vectors,
@@ -605,7 +607,7 @@ struct HeadCourse<'a> {
     order: Vec<u32>,
 }
 
-impl TrainingTask for HeadCourse<'_> {
+impl TrainingTask for HeadTask<'_> {
     fn params(&self) -> &Params {
         self.head.params()
     }
@@ -646,7 +648,7 @@ impl TrainingTask for HeadCourse<'_> {
     }
 
     fn validate(&self) -> Result<Validation> {
-        judged(
+        validation(
             &[self.head.scores(&self.validate_on.latent)?],
             &self.validation,
         )
@@ -663,16 +665,43 @@ mod tests {
     use gnarl_nn::operator::OperatorChoice;
     use gnarl_nn::weights::{Orthonormal, WeightsChoice};
 
-    /// The gradients of a step in parts equal the gradients of all its graphs in one tape.
-    #[test]
-    fn parts_of_a_step_descend_as_the_whole_does() {
-        // Three parts: ordinary graphs, graphs without nodes, and one graph.
+    /// Three parts: ordinary graphs, graphs without nodes, and one graph.
+    fn parts() -> Vec<Graph> {
         let nodes = |i: usize| if (64..128).contains(&i) { 0 } else { 4 + i % 9 };
         let graph = |i: usize| match nodes(i) {
             0 => Graph::empty(0).unwrap(),
             n => generate::erdos_renyi(n, 0.4, i as u64).unwrap(),
         };
-        let graphs: Vec<Graph> = (0..129).map(graph).collect();
+        (0..129).map(graph).collect()
+    }
+
+    fn config(backbone: Backbone, batch_norm: bool, weights: WeightsChoice) -> NetworkConfig {
+        NetworkConfig {
+            hidden: 7,
+            dropout: 0.0,
+            weights,
+            readout: Readout::Sum,
+            head_dropout: 0.5,
+            ..NetworkConfig::new(backbone.where_taken("batch-norm", batch_norm))
+        }
+    }
+
+    fn assert_same_gradients(params: &Params, found: &GradStore, expected: &GradStore) {
+        let values = |gradients: &GradStore, var: &Var| {
+            let gradient = gradients.get(var).unwrap().flatten_all().unwrap();
+            gradient.to_vec1::<f32>().unwrap()
+        };
+        let all = params.list().iter();
+        for p in all.filter(|p| expected.get(&p.var).is_some()) {
+            let (found, expected) = (values(found, &p.var), values(expected, &p.var));
+            gnarl_nn::testing::assert_close(&found, &expected, 1e-4, &p.name);
+        }
+    }
+
+    /// The gradients of a step in parts equal the gradients of all its graphs in one tape.
+    #[test]
+    fn parts_of_a_step_descend_as_the_whole_does() {
+        let graphs = parts();
         let (ids, classes): (Vec<u32>, Vec<u32>) = (0..129).map(|i| (i, i % 3)).unzip();
         let (operator, features) = (OperatorChoice::Usual, Scaler::AsLoaded);
         let preparation = GraphPreparation {
@@ -691,77 +720,42 @@ mod tests {
             (Backbone::GIN, true, free),
         ] {
             let data = GraphData::new(&graphs, backbone, &preparation).unwrap();
-            let network = NetworkConfig {
-                hidden: 7,
-                dropout: 0.0,
-                weights,
-                ..NetworkConfig::new(backbone.where_taken("batch-norm", batch_norm))
-            };
-            let config = NetworkConfig {
-                readout: Readout::Sum,
-                head_dropout: 0.5,
-                ..network
-            };
-            let classifier = &GraphClassifier::new(
-                &config,
-                &gnarl_nn::networks::Shape::new(data.in_dim(), 3, 0.0),
-                1,
-            )
-            .unwrap();
-            let validate_on = &Evaluation::new(&data, &ids[..4], &classes[..4]).unwrap();
-            let on = &TrainingSet {
-                data: &data,
-                graphs: &ids,
-                classes: &classes,
-                mixed: &[],
-                anew: None,
-                mixup: None,
-            };
-            let (batch_size, order) = (129, ids.clone());
-            let course = Graphs {
+            let shape = gnarl_nn::networks::Shape::new(data.in_dim(), 3, 0.0);
+            let config = config(backbone, batch_norm, weights);
+            let classifier = &GraphClassifier::new(&config, &shape, 1).unwrap();
+            let task = Graphs {
                 model: classifier,
-                on,
-                validate_on,
-                batch_size,
+                on: &TrainingSet {
+                    data: &data,
+                    graphs: &ids,
+                    classes: &classes,
+                    mixed: &[],
+                    epoch_graphs: None,
+                    mixup: None,
+                },
+                validate_on: &Evaluation::new(&data, &ids[..4], &classes[..4]).unwrap(),
+                batch_size: 129,
                 weights: None,
                 seed: 1,
                 epoch: 1,
-                order,
+                order: ids.clone(),
                 fresh: None,
                 whole: None,
             };
             let weights = classifier.params().weights().unwrap();
             let pass = Pass::training(&weights, 3);
-            assert_eq!(
-                course.latents(0, &weights, &pass).unwrap().len(),
-                if batch_norm { 1 } else { 3 }
-            );
-            let (loss, grads) = course.descend(0, &pass).unwrap();
-            let whole = classifier
-                .latent(&data.batch(&ids).unwrap(), &pass)
-                .unwrap();
-            let (expected, at_once) =
-                gradients(course.loss(0, &whole, &pass).unwrap(), &pass).unwrap();
+            let num_parts = task.latents(0, &weights, &pass).unwrap().len();
+            assert_eq!(num_parts, if batch_norm { 1 } else { 3 });
+            let (loss, found) = task.descend(0, &pass).unwrap();
+            let batch = data.batch(&ids).unwrap();
+            let whole = classifier.latent(&batch, &pass).unwrap();
+            let whole_loss = task.loss(0, &whole, &pass).unwrap();
+            let (whole_loss, expected) = gradients(whole_loss, &pass).unwrap();
             assert!(
-                (loss - expected).abs() < 1e-5 * expected,
-                "{backbone}: {loss}, not {expected}"
+                (loss - whole_loss).abs() < 1e-5 * whole_loss,
+                "{backbone}: {loss}, not {whole_loss}"
             );
-            for p in classifier
-                .params()
-                .list()
-                .iter()
-                .filter(|p| at_once.get(&p.var).is_some())
-            {
-                let values = |g: &GradStore| {
-                    g.get(&p.var)
-                        .unwrap()
-                        .flatten_all()
-                        .unwrap()
-                        .to_vec1::<f32>()
-                        .unwrap()
-                };
-                gnarl_nn::testing::assert_close(&values(&grads), &values(&at_once), 1e-4, &p.name);
-            }
+            assert_same_gradients(classifier.params(), &found, &expected);
         }
     }
 }

@@ -12,13 +12,14 @@ use gnarl_graph::{Error, Result};
 use super::Model;
 use crate::augment::{Augment, Copies};
 use gnarl_nn::depth::{Kind, Scheme};
-use gnarl_nn::networks::{Backbone, Capability, NetworkSetting, UsualOperator};
+use gnarl_nn::networks::{Backbone, Capability, DefaultOperator, NetworkSetting};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_robust::defense::Defense;
 use gnarl_robust::inference::{Inference, PerturbationTarget};
 
 named! {
     /// A circumstance that a choice may need: the task, or another choice.
+    #[non_exhaustive]
     pub enum Condition as "condition" {
         /// The nodes of one graph are classified.
         OneGraph = "one graph",
@@ -29,7 +30,7 @@ named! {
         /// All exits, or the only one, are trained together.
         JointExits = "a fixed depth or admp-alm",
         /// The operator is that of the network's paper.
-        UsualOperator = "the operator of the network's paper",
+        DefaultOperator = "the operator of the network's paper",
         /// The operator is learned.
         LearnedOperator = "a learned operator (cgso)",
         /// The training graph keeps its nodes, and changes one edge at a time.
@@ -37,7 +38,7 @@ named! {
         /// Each training node or graph has one class.
         WholeClasses = "an augmentation that does not mix classes",
         /// The whole model is trained on the training data.
-        OneTraining = "an augmentation that does not train the head again",
+        OneTraining = "an augmentation that does not retrain the head",
         /// One forward pass predicts.
         PlainInference = "plain inference",
         /// Graphs are used as they are.
@@ -47,6 +48,7 @@ named! {
 
 /// Something that a choice needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Needed {
     /// A capability of the network.
     Of(Capability),
@@ -63,6 +65,7 @@ pub struct Provided {
 
 /// A choice or setting and what it needs.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Need {
     /// The option that made the choice.
     pub option: &'static str,
@@ -89,6 +92,7 @@ impl Need {
 
 impl Provided {
     /// Returns the sets of a model for a task.
+    #[must_use]
     pub fn of(model: &Model, task: Task) -> Self {
         let exits = model.depth.exits();
         let augment = model.augment.method();
@@ -100,7 +104,7 @@ impl Provided {
             (Condition::FixedDepth, exits.is_none()),
             (Condition::JointExits, is_alm),
             (
-                Condition::UsualOperator,
+                Condition::DefaultOperator,
                 model.operator == OperatorChoice::default(),
             ),
             (Condition::LearnedOperator, model.learns_operator()),
@@ -165,7 +169,7 @@ fn refusal(need: &Need, lacking: Needed, model: &Model, task: Task) -> Error {
             format!("{choice} needs {}, and {is}", condition.name())
         }
     };
-    Error::setting(option, why.trim_start())
+    Error::unsupported(*option, why.trim_start())
 }
 
 /// Returns the current value of the circumstance that a condition describes.
@@ -176,7 +180,7 @@ fn circumstance(condition: Condition, model: &Model, task: Task) -> String {
         }
         Condition::OneGraph | Condition::SetOfGraphs => "this is a set of graphs".into(),
         Condition::FixedDepth | Condition::JointExits => format!("the depth is {}", model.depth),
-        Condition::UsualOperator | Condition::LearnedOperator => {
+        Condition::DefaultOperator | Condition::LearnedOperator => {
             format!("the operator is {}", model.operator)
         }
         Condition::LocalAugmentation | Condition::WholeClasses | Condition::OneTraining => {
@@ -188,9 +192,9 @@ fn circumstance(condition: Condition, model: &Model, task: Task) -> String {
 }
 
 /// Checks the policy's requirement on a task.
-pub(super) fn of_policy(task: Task, policy: Kind) -> Result<()> {
+pub(super) fn check_policy(task: Task, policy: Kind) -> Result<()> {
     match policy.refused_on(task) {
-        Some(why) => Err(Error::setting("policy", format!("{policy} {why}"))),
+        Some(why) => Err(Error::unsupported("policy", format!("{policy} {why}"))),
         None => Ok(()),
     }
 }
@@ -228,9 +232,9 @@ fn of_network(model: &Model) -> Vec<Need> {
 }
 
 fn of_operator(model: &Model) -> Vec<Need> {
-    let usual = model.backbone.usual_operator();
+    let default_operator = model.backbone.default_operator();
     let needs: &[Needed] = match model.operator {
-        OperatorChoice::Classical(kind) if usual == UsualOperator::Classical(kind) => {
+        OperatorChoice::Classical(kind) if default_operator == DefaultOperator::Classical(kind) => {
             &[Of(C::MessagePassing)]
         }
         OperatorChoice::Classical(_) => &[Of(C::MessagePassing), Of(C::EdgeWeights)],
@@ -262,7 +266,7 @@ fn of_defense(model: &Model) -> Vec<Need> {
         needs.extend([
             When(W::OneGraph),
             Of(operator),
-            When(W::UsualOperator),
+            When(W::DefaultOperator),
             When(W::FixedDepth),
         ]);
     }

@@ -93,19 +93,18 @@ impl Plan {
     /// Refuses a model that cannot have been stored in a file: `in_dim` columns and `classes`
     /// classes need more parameters than `bytes` bytes hold.
     pub(super) fn check_stored(&self, in_dim: usize, classes: usize, bytes: usize) -> Result<()> {
-        let least = match in_dim > bytes {
-            true => in_dim as f64,
-            false => self.parameters(in_dim, classes)?,
+        let least = if in_dim > bytes {
+            in_dim as f64
+        } else {
+            self.parameters(in_dim, classes)?
         };
-        match least * BYTES_OF_VALUE <= bytes as f64 {
-            true => Ok(()),
-            false => {
-                let what = format!(
-                    "it claims at least {least:.0} parameters, which a file of {bytes} bytes cannot hold"
-                );
-                Err(Error::argument("model", what))
-            }
+        if least * BYTES_OF_VALUE > bytes as f64 {
+            let what = format!(
+                "it claims at least {least:.0} parameters, which a file of {bytes} bytes cannot hold"
+            );
+            return Err(Error::argument("model", what));
         }
+        Ok(())
     }
 
     fn parameters(&self, in_dim: usize, classes: usize) -> Result<f64> {
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_can_hold_or_wait_for_is_refused() {
+    fn memory_and_time_above_the_limit_are_refused() {
         let data = Dataset::load("karate").unwrap();
         let check = |model: Model, fits: f64, passes: f64| {
             plan(model)

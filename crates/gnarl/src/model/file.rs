@@ -8,16 +8,16 @@ use gnarl_data::Task;
 use gnarl_graph::Split;
 use serde::{Deserialize, Serialize};
 
-use super::fitted::{Fitted, Learned, TrainedOn};
+use super::fitted::{Fitted, TrainedOn};
 use super::graph_data::{Inputs, NodeFeatures};
+use super::learned::Learned;
 use super::report::FitReport;
 use super::{Model, Plan};
 use gnarl_graph::{Error, Result};
-use gnarl_nn::depth::{ExitClassifier, ExitNetwork, Policy};
+use gnarl_nn::depth::Policy;
 use gnarl_nn::features::Scaler;
-use gnarl_nn::networks::{GraphClassifier, Network, OperatorScalar, Params, Shape};
+use gnarl_nn::networks::{OperatorScalar, Params, Shape};
 use gnarl_nn::operator::OperatorChoice;
-use gnarl_robust::classifier::{EarlyExit, GraphEarlyExit, WhiteBox};
 use gnarl_robust::inference::FittedInference;
 use gnarl_tensor::{Device, Tensor, load_safetensors};
 
@@ -37,7 +37,8 @@ struct Description {
     scaler: Scaler,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     policy: Option<Policy>,
-    reading: FittedInference,
+    #[serde(rename = "reading")]
+    inference: FittedInference,
     dataset: String,
     /// In hexadecimal, because not every JSON reader has integers of 64 bits.
     fingerprint: String,
@@ -74,12 +75,8 @@ impl Fitted {
             node_features: self.inputs.node_features,
             mean_log_degree: self.mean_log_degree,
             scaler: self.scaler.clone(),
-            policy: match &self.learned {
-                Learned::Exits(early) => Some(early.policy.clone()),
-                Learned::GraphExits(early) => Some(early.policy().clone()),
-                Learned::Network(_) | Learned::Graphs(_) => None,
-            },
-            reading: self.reading.clone(),
+            policy: self.learned.policy().cloned(),
+            inference: self.inference.clone(),
             dataset: self.trained_on.dataset.clone(),
             fingerprint: format!("{:016x}", self.trained_on.fingerprint),
             split: self.trained_on.split.name().to_string(),
@@ -158,7 +155,7 @@ impl Description {
         self.scaler.check(self.in_dim)?;
         if plan.features != self.scaler.scaling() {
             return Err(wrong(format!(
-                "features are {}, and what is stored is {}",
+                "features are {}, and the stored scaling is {}",
                 plan.features,
                 self.scaler.scaling()
             )));
@@ -170,51 +167,10 @@ impl Description {
             mean_log_degree: self.mean_log_degree,
             scalars: &scalars,
         };
-        let learned = match (self.task, plan.model.depth.exits(), self.policy) {
-            (_, Some(_), None) => {
-                return Err(wrong(
-                    "it has exits and no policy that says which is taken".into(),
-                ));
-            }
-            (Task::Graph, Some(_), Some(policy)) => {
-                let exits = ExitClassifier::new(&plan.network, &shape, 0)?;
-                fill(exits.params(), tensors)?;
-                let degrees = self.node_features.and_then(NodeFeatures::degrees);
-                Learned::GraphExits(GraphEarlyExit::new(
-                    exits,
-                    policy,
-                    plan.model.operator,
-                    degrees,
-                )?)
-            }
-            (Task::Graph, None, _) => {
-                let classifier = GraphClassifier::new(&plan.network, &shape, 0)?;
-                fill(classifier.params(), tensors)?;
-                let degrees = self.node_features.and_then(NodeFeatures::degrees);
-                Learned::Graphs(WhiteBox::of_graphs(
-                    classifier,
-                    plan.model.operator,
-                    degrees,
-                )?)
-            }
-            (Task::Node, Some(_), Some(policy)) => {
-                let exits = ExitNetwork::new(&plan.network, &shape, 0)?;
-                fill(exits.params(), tensors)?;
-                Learned::Exits(EarlyExit {
-                    exits,
-                    policy,
-                    operator: plan.model.operator,
-                })
-            }
-            (Task::Node, None, _) => {
-                let network = Network::new(&plan.network, &shape, 0)?;
-                fill(network.params(), tensors)?;
-                let operator_override = plan.model.defense.method().operator_override();
-                Learned::Network(
-                    WhiteBox::new(network, plan.model.operator)?.with_operator(operator_override),
-                )
-            }
-        };
+        let degrees = self.node_features.and_then(NodeFeatures::degrees);
+        let learned = Learned::restored(&plan, &shape, degrees, self.policy, |params| {
+            fill(params, tensors)
+        })?;
         let part = |name: &str| -> Result<Vec<u32>> {
             let Some(items) = tensors.get(name) else {
                 return Err(wrong(format!("{name} is missing")));
@@ -233,7 +189,7 @@ impl Description {
                 own_features: self.own_features,
                 node_features: self.node_features,
             },
-            reading: self.reading,
+            inference: self.inference,
             trained_on: TrainedOn {
                 dataset: self.dataset,
                 fingerprint,

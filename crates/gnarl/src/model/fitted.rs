@@ -6,21 +6,20 @@ use gnarl_graph::metrics::ClassScores;
 use gnarl_graph::{DenseMatrix, Error as GraphError, Graph, GraphSet, Labels, Split};
 use rayon::prelude::*;
 
-use super::fit_graph_exits;
 use super::graph_data::{GraphData, GraphPreparation, Inputs, NodeFeatures};
+use super::learned::Learned;
 use super::report::FitReport;
-use super::{Model, Plan, batches};
+use super::{Model, Plan, batches, graph_exits};
 use gnarl_graph::Result;
 use gnarl_nn::depth::{ExitPredictions, Policy, Structure};
 use gnarl_nn::features::{FeatureScaling, Scaler};
-use gnarl_nn::networks::Capability;
+use gnarl_nn::networks::{Capability, Params};
 use gnarl_nn::operator::RowOperator;
 use gnarl_nn::train::argmax;
-use gnarl_robust::classifier::{
-    AttackPath, Classifier, EarlyExit, GraphEarlyExit, WhiteBox, to_matrix,
-};
-use gnarl_robust::inference::{CleanInputs, FittedInference, Inference};
-use gnarl_robust::perturb::Pair;
+use gnarl_robust::classifier::{Classifier, WhiteBox, to_matrix};
+use gnarl_robust::inference::{CleanInputs, FittedInference, Inference, log_probabilities};
+
+pub use super::scaled::{AdaptiveTarget, PreprocessedModel};
 
 /// A trained model, which predicts on any graph or set with the required columns, labelled or not.
 ///
@@ -37,37 +36,16 @@ pub struct Fitted {
     /// Feature scaling, with its learned parameters.
     pub(super) scaler: Scaler,
     pub(super) inputs: Inputs,
-    pub(super) reading: FittedInference,
+    pub(super) inference: FittedInference,
     pub(super) trained_on: TrainedOn,
     /// Seed of the random samples of inference.
     pub(super) seed: u64,
     pub(super) report: FitReport,
 }
 
-/// The trained network.
-#[derive(Debug)]
-pub(super) enum Learned {
-    Network(WhiteBox),
-    Exits(EarlyExit),
-    /// Scores of a set's graphs, one row for each graph.
-    Graphs(WhiteBox),
-    GraphExits(GraphEarlyExit),
-}
-
-impl Learned {
-    /// Returns the network as a classifier: one row of scores for each node, or one row for a graph
-    /// of a set.
-    pub(super) fn classifier(&self) -> &dyn Classifier {
-        match self {
-            Learned::Network(network) | Learned::Graphs(network) => network,
-            Learned::Exits(exits) => exits,
-            Learned::GraphExits(exits) => exits,
-        }
-    }
-}
-
 /// Training data of a model: enough to recognise which nodes or graphs were held out.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct TrainedOn {
     /// The dataset's name.
     pub dataset: String,
@@ -79,6 +57,7 @@ pub struct TrainedOn {
 
 /// Predictions of a model.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Predictions {
     /// The most likely class of each node or graph, as a position among the model's classes.
     pub classes: Vec<u32>,
@@ -134,21 +113,13 @@ impl Fitted {
         self.params().num_trained()
     }
 
-    pub(super) fn params(&self) -> &gnarl_nn::networks::Params {
-        match &self.learned {
-            Learned::Network(network) | Learned::Graphs(network) => network.params(),
-            Learned::Exits(early) => early.exits.params(),
-            Learned::GraphExits(early) => early.exits().params(),
-        }
+    pub(super) fn params(&self) -> &Params {
+        self.learned.params()
     }
 
     /// Returns the number of feature columns that the model takes.
     pub fn in_dim(&self) -> usize {
-        match &self.learned {
-            Learned::Network(network) | Learned::Graphs(network) => network.network().in_dim(),
-            Learned::Exits(early) => early.exits.in_dim(),
-            Learned::GraphExits(early) => early.exits().in_dim(),
-        }
+        self.learned.in_dim()
     }
 
     /// Returns a graph as the network takes it: after the defence, with scaled features. Attacks
@@ -173,47 +144,45 @@ impl Fitted {
 
     /// Returns the model on graphs that are [`scaled`](Self::scaled), with its defence and a plain
     /// forward pass: the target of attacks.
-    pub fn bare(&self) -> PreprocessedModel<'_> {
-        PreprocessedModel { fitted: self }
+    pub fn attack_target(&self) -> PreprocessedModel<'_> {
+        PreprocessedModel::new(self)
     }
 
     /// Returns the model on graphs that are [`scaled`](Self::scaled), with its defence and its
-    /// inference: the target of an adaptive attack. Gradients are those of the [`bare`](Self::bare)
-    /// model, straight through the inference. An inference that tunes itself keeps the settings
+    /// inference: the target of an adaptive attack. Gradients are those of the
+    /// [`attack_target`](Self::attack_target), straight through the inference. An inference that tunes itself keeps the settings
     /// that it got when the model was fitted.
-    pub fn answering(&self) -> AdaptiveTarget<'_> {
-        AdaptiveTarget { bare: self.bare() }
+    pub fn adaptive_target(&self) -> AdaptiveTarget<'_> {
+        AdaptiveTarget::new(self)
     }
 
     /// Returns the class of every node of a graph that is [`scaled`](Self::scaled), predicted by
     /// the model's inference. An inference that tunes itself is tuned on the validation nodes of
     /// this graph.
-    pub fn answers_on_scaled(&self, graph: &Graph, split: &Split) -> Result<Vec<usize>> {
+    pub fn predict_scaled(&self, graph: &Graph, split: &Split) -> Result<Vec<usize>> {
         let graph = self.plan.model.defense.method().preprocessed(graph)?;
         let network = self.learned.classifier();
-        let tunes = self.reading.inference().tunes();
-        let tuned = tunes
-            .then(|| self.reading.tuned(network, &graph, split.val(), self.seed))
-            .transpose()?;
-        let found = tuned
-            .as_ref()
-            .unwrap_or(&self.reading)
-            .answer(network, &graph, self.seed)?;
-        Ok((0..found.num_rows())
-            .map(|u| argmax(found.row(u)))
-            .collect())
+        let probabilities = if self.inference.inference().tunes() {
+            let tuned = self
+                .inference
+                .tuned(network, &graph, split.val(), self.seed)?;
+            tuned.predict(network, &graph, self.seed)?
+        } else {
+            self.inference.predict(network, &graph, self.seed)?
+        };
+        Ok(largest_classes(&probabilities))
     }
 
     /// Returns the class of each of some graphs of a set that are [`scaled`](Self::scaled),
     /// predicted by the model's inference.
-    pub fn answers_on_scaled_graphs(&self, graphs: &[Graph]) -> Result<Vec<usize>> {
+    pub fn predict_scaled_graphs(&self, graphs: &[Graph]) -> Result<Vec<usize>> {
+        let defense = self.plan.model.defense.method();
         let preprocessed = graphs
             .iter()
-            .map(|g| self.plan.model.defense.method().preprocessed(g));
-        let found = self.read_graphs(&preprocessed.collect::<Result<Vec<_>>>()?, &self.reading)?;
-        Ok((0..found.num_rows())
-            .map(|g| argmax(found.row(g)))
-            .collect())
+            .map(|graph| defense.preprocessed(graph))
+            .collect::<Result<Vec<_>>>()?;
+        let probabilities = self.graph_probabilities(&preprocessed, &self.inference)?;
+        Ok(largest_classes(&probabilities))
     }
 
     /// Returns the network, for graphs that are [`prepared`](Self::prepared); it predicts by a
@@ -223,8 +192,8 @@ impl Fitted {
     }
 
     /// Returns the fitted inference.
-    pub fn reading(&self) -> &FittedInference {
-        &self.reading
+    pub fn fitted_inference(&self) -> &FittedInference {
+        &self.inference
     }
 
     /// Replaces the inference; the weights stay. A prior of clean inputs is learned from `on`: from
@@ -235,79 +204,72 @@ impl Fitted {
         on: &Content,
         is_trained_on: bool,
     ) -> Result<Self> {
-        let settled = self.plan.model.inference(inference).settled_for(on);
-        let inference = settled.plan(self.task())?.model.inference;
+        let resolved = self.plan.model.inference(inference).resolved_for(on);
+        let inference = resolved.plan(self.task())?.model.inference;
         let refuse = |what: &str| Err(GraphError::argument("inference", what));
         if inference.tunes() && !is_trained_on {
-            return refuse("tuning needs validation items, and none of these are known to be such");
+            return refuse(
+                "tuning needs validation nodes or graphs, and none are known in this data",
+            );
         }
-        let network = self.learned.classifier();
-        let split = &self.trained_on.split;
-        self.reading = match on {
-            Content::Graph(graph) => {
-                let prepared = self.prepared(graph)?;
-                let all: Vec<u32> = (0..graph.num_nodes() as u32).collect();
-                let (train, val) = if is_trained_on {
-                    (split.train(), split.val())
-                } else {
-                    (&all[..], &[][..])
-                };
-                let reading = inference.fit_to(
-                    network,
-                    CleanInputs::Nodes {
-                        graph: &prepared,
-                        train,
-                        val,
-                    },
-                )?;
-                match inference.tunes() {
-                    true => reading.tuned(network, &prepared, split.val(), self.seed)?,
-                    false => reading,
-                }
-            }
-            Content::Graphs(set) => {
-                let prepared = set
-                    .graphs()
-                    .iter()
-                    .map(|g| self.prepared(g))
-                    .collect::<Result<Vec<_>>>()?;
-                let of = |items: &[u32]| {
-                    items
-                        .iter()
-                        .map(|&g| &prepared[g as usize])
-                        .collect::<Vec<_>>()
-                };
-                let clean = if is_trained_on {
-                    of(split.train())
-                } else {
-                    prepared.iter().collect()
-                };
-                let reading = inference.fit_to(network, CleanInputs::Graphs(&clean))?;
-                let labelled = split
-                    .val()
-                    .iter()
-                    .filter_map(|&g| Some((&prepared[g as usize], set.labels().get(g)?)));
-                match inference.tunes() {
-                    true => reading.tuned_on_graphs(
-                        network,
-                        &labelled.collect::<Vec<_>>(),
-                        self.seed,
-                    )?,
-                    false => reading,
-                }
-            }
+        self.inference = match on {
+            Content::Graph(graph) => self.inference_on_graph(inference, graph, is_trained_on)?,
+            Content::Graphs(set) => self.inference_on_set(inference, set, is_trained_on)?,
         };
         self.plan.model.inference = inference;
         Ok(self)
     }
 
+    fn inference_on_graph(
+        &self,
+        inference: Inference,
+        graph: &Graph,
+        is_trained_on: bool,
+    ) -> Result<FittedInference> {
+        let (prepared, split) = (self.prepared(graph)?, &self.trained_on.split);
+        let all: Vec<u32> = (0..graph.num_nodes() as u32).collect();
+        let (train, val) = if is_trained_on {
+            (split.train(), split.val())
+        } else {
+            (&all[..], &[][..])
+        };
+        self.learned
+            .fit_inference(inference, &prepared, [train, val], self.seed)
+    }
+
+    fn inference_on_set(
+        &self,
+        inference: Inference,
+        set: &GraphSet,
+        is_trained_on: bool,
+    ) -> Result<FittedInference> {
+        let (network, split) = (self.learned.classifier(), &self.trained_on.split);
+        let prepared = set
+            .graphs()
+            .iter()
+            .map(|graph| self.prepared(graph))
+            .collect::<Result<Vec<_>>>()?;
+        let clean: Vec<&Graph> = if is_trained_on {
+            let train = split.train().iter();
+            train.map(|&g| &prepared[g as usize]).collect()
+        } else {
+            prepared.iter().collect()
+        };
+        let fitted = inference.fit_to(network, CleanInputs::Graphs(&clean))?;
+        if !inference.tunes() {
+            return Ok(fitted);
+        }
+        let labelled: Vec<(&Graph, u32)> = split
+            .val()
+            .iter()
+            .filter_map(|&g| Some((&prepared[g as usize], set.labels().get(g)?)))
+            .collect();
+        fitted.tuned_on_graphs(network, &labelled, self.seed)
+    }
+
     /// Returns the number of exits; one for a model of fixed depth.
     pub fn num_exits(&self) -> usize {
-        match &self.learned {
-            Learned::Exits(early) => early.exits.max_depth() + 1,
-            Learned::GraphExits(early) => early.exits().max_depth() + 1,
-            Learned::Network(_) | Learned::Graphs(_) => 1,
-        }
+        self.learned.num_exits()
     }
 
     fn check_columns(&self, graph: &Graph) -> Result<()> {
@@ -336,7 +298,7 @@ impl Fitted {
     fn prepared_set(&self, set: &GraphSet) -> Result<(Vec<Graph>, GraphData)> {
         let refuse = |what: String| Err(GraphError::argument("predict", what));
         let Some(node_features) = self.inputs.node_features else {
-            return refuse("the model does not say where node features come from".into());
+            return refuse("the source of the model's node features is missing".into());
         };
         if let (NodeFeatures::Own, Some(i)) = (
             node_features,
@@ -365,16 +327,17 @@ impl Fitted {
 
     /// Predicts the classes of the nodes of a graph, or of the graphs of a set.
     pub fn predict(&self, content: &Content) -> Result<Predictions> {
-        let (probabilities, taken) = self.read(content, &self.reading)?;
+        let (probabilities, taken) = self.probabilities(content, &self.inference)?;
         if let Some(at) = probabilities.data().iter().position(|p| !p.is_finite()) {
             let item = at / probabilities.num_cols().max(1);
             return Err(GraphError::argument(
                 "predict",
-                format!("the model's answer for item {item} is not a finite number"),
+                format!("the model's probabilities for node or graph {item} are not finite"),
             ));
         }
-        let classes = (0..probabilities.num_rows())
-            .map(|i| argmax(probabilities.row(i)) as u32)
+        let classes = largest_classes(&probabilities)
+            .into_iter()
+            .map(|class| class as u32)
             .collect();
         let exits = match (content, &self.learned) {
             (Content::Graph(graph), Learned::Exits(early)) => {
@@ -412,17 +375,21 @@ impl Fitted {
             (_, Learned::Exits(_) | Learned::GraphExits(_)) => refuse(
                 "a model with exits has a representation at each of them; take one of a fixed depth",
             ),
-            _ => refuse(
-                "the model is for nodes of one graph and this is a set, or the other way round",
-            ),
+            (Content::Graph(_), Learned::Graphs(_)) => {
+                refuse("the model classifies graphs of a set, and this is one graph")
+            }
+            (Content::Graphs(_), Learned::Network(_)) => {
+                refuse("the model classifies the nodes of one graph, and this is a set")
+            }
         }
     }
 
     /// Predicts by a plain forward pass, for any inference rule.
-    pub fn predict_plainly(&self, content: &Content) -> Result<Predictions> {
-        let (probabilities, _) = self.read(content, &FittedInference::default())?;
-        let classes = (0..probabilities.num_rows())
-            .map(|i| argmax(probabilities.row(i)) as u32)
+    pub fn predict_plain(&self, content: &Content) -> Result<Predictions> {
+        let (probabilities, _) = self.probabilities(content, &FittedInference::default())?;
+        let classes = largest_classes(&probabilities)
+            .into_iter()
+            .map(|class| class as u32)
             .collect();
         Ok(Predictions {
             classes,
@@ -432,61 +399,42 @@ impl Fitted {
     }
 
     /// Returns the class distributions that a fitted inference predicts for the nodes of a graph or
-    /// the graphs of a set; in a set with exits, those of the graphs' exits.
-    fn read(
+    /// the graphs of a set; in a set with exits, also the graphs' exits.
+    fn probabilities(
         &self,
         content: &Content,
-        reading: &FittedInference,
+        inference: &FittedInference,
     ) -> Result<(DenseMatrix<f32>, Option<Vec<usize>>)> {
         let refuse = |what: &str| Err(GraphError::argument("predict", what));
-        let around_each = |set: &GraphSet| {
-            let prepared = set
-                .graphs()
-                .par_iter()
-                .map(|g| self.prepared(g))
-                .collect::<Result<Vec<_>>>()?;
-            self.read_graphs(&prepared, reading)
-        };
         match (content, &self.learned) {
             (Content::Graphs(set), Learned::Graphs(network)) => {
-                match (network.graph_classifier(), reading.is_plain()) {
-                    (Some(classifier), true) => Ok((
-                        batches::probabilities(classifier, &self.prepared_set(set)?.1)?,
-                        None,
-                    )),
-                    _ => Ok((around_each(set)?, None)),
-                }
+                let found = match network.graph_classifier() {
+                    Some(classifier) if inference.is_plain() => {
+                        batches::probabilities(classifier, &self.prepared_set(set)?.1)?
+                    }
+                    _ => self.set_probabilities(set, inference)?,
+                };
+                Ok((found, None))
             }
             (Content::Graphs(set), Learned::GraphExits(early)) => {
                 let (graphs, data) = self.prepared_set(set)?;
-                let (probabilities, taken) = fit_graph_exits::probabilities(early, &graphs, &data)?;
-                let read = if reading.is_plain() {
-                    probabilities
+                let (plain, taken) = graph_exits::probabilities(early, &graphs, &data)?;
+                let found = if inference.is_plain() {
+                    plain
                 } else {
-                    around_each(set)?
+                    self.set_probabilities(set, inference)?
                 };
-                Ok((read, Some(taken)))
+                Ok((found, Some(taken)))
             }
             (Content::Graph(graph), Learned::Network(network))
-                if self.goes_by_layers(graph, reading) =>
+                if self.goes_by_layers(graph, inference) =>
             {
-                self.check_columns(graph)?;
-                let rows = RowOperator::new(
-                    graph,
-                    &self.scaler,
-                    self.plan.network.backbone,
-                    network.operator(),
-                )?;
-                let scores = rows.scores(network.network(), network.weights())?;
-                Ok((
-                    batches::softmax_rows(graph.num_nodes(), self.classes.len(), scores)?,
-                    None,
-                ))
+                Ok((self.probabilities_by_layers(graph, network)?, None))
             }
-            (Content::Graph(graph), Learned::Network(_) | Learned::Exits(_)) => Ok((
-                reading.answer(self.learned.classifier(), &self.prepared(graph)?, self.seed)?,
-                None,
-            )),
+            (Content::Graph(graph), Learned::Network(_) | Learned::Exits(_)) => {
+                let (network, graph) = (self.learned.classifier(), self.prepared(graph)?);
+                Ok((inference.predict(network, &graph, self.seed)?, None))
+            }
             (Content::Graph(_), Learned::Graphs(_) | Learned::GraphExits(_)) => {
                 refuse("the model classifies graphs of a set, and this is one graph")
             }
@@ -496,16 +444,43 @@ impl Fitted {
         }
     }
 
+    /// Returns the class distributions of the nodes of a graph, layer by layer.
+    fn probabilities_by_layers(
+        &self,
+        graph: &Graph,
+        network: &WhiteBox,
+    ) -> Result<DenseMatrix<f32>> {
+        self.check_columns(graph)?;
+        let backbone = self.plan.network.backbone;
+        let rows = RowOperator::new(graph, &self.scaler, backbone, network.operator())?;
+        let scores = rows.scores(network.network(), network.weights())?;
+        batches::softmax_rows(graph.num_nodes(), self.classes.len(), scores)
+    }
+
+    /// Returns the class distribution of each graph of a set.
+    fn set_probabilities(
+        &self,
+        set: &GraphSet,
+        inference: &FittedInference,
+    ) -> Result<DenseMatrix<f32>> {
+        let prepared = set
+            .graphs()
+            .par_iter()
+            .map(|graph| self.prepared(graph))
+            .collect::<Result<Vec<_>>>()?;
+        self.graph_probabilities(&prepared, inference)
+    }
+
     /// Returns true if predictions on a graph are computed layer by layer, without a matrix over
     /// the whole graph: if the graph is on disk, or training sampled neighbourhoods.
-    fn goes_by_layers(&self, graph: &Graph, reading: &FittedInference) -> bool {
+    fn goes_by_layers(&self, graph: &Graph, inference: &FittedInference) -> bool {
         let is_large = graph.is_on_disk() || self.plan.sampling.is_some();
         let is_undefended = matches!(
             self.plan.model.defense,
             gnarl_robust::defense::Defense::Nothing(_)
         );
         is_large
-            && reading.is_plain()
+            && inference.is_plain()
             && is_undefended
             && self
                 .plan
@@ -516,48 +491,40 @@ impl Fitted {
 
     /// Returns the class distribution of each prepared graph of a set. A prediction depends on the
     /// graph alone, not on the other graphs.
-    fn read_graphs(
+    fn graph_probabilities(
         &self,
         prepared: &[Graph],
-        reading: &FittedInference,
+        inference: &FittedInference,
     ) -> Result<DenseMatrix<f32>> {
         let network = self.learned.classifier();
-        let answer = |graph: &Graph| reading.answer(network, graph, self.seed);
-        let answers = prepared
+        let each = prepared
             .par_iter()
-            .map(answer)
+            .map(|graph| inference.predict(network, graph, self.seed))
             .collect::<Result<Vec<_>>>()?;
-        let rows = answers
-            .iter()
-            .flat_map(|answer| answer.data().iter().copied())
-            .collect();
-        DenseMatrix::new(answers.len(), self.classes.len(), rows)
+        let rows = each.iter().flat_map(|row| row.data().iter().copied());
+        DenseMatrix::new(each.len(), self.classes.len(), rows.collect())
     }
 
     /// Returns the policy, for a model with exits.
     pub fn policy(&self) -> Option<&Policy> {
-        match &self.learned {
-            Learned::Exits(early) => Some(&early.policy),
-            Learned::GraphExits(early) => Some(early.policy()),
-            Learned::Network(_) | Learned::Graphs(_) => None,
-        }
+        self.learned.policy()
     }
 
     /// Returns the predictions of every exit for every node of a graph, or for every graph of a
     /// set. `None` for a model of fixed depth, and for a task that the model does not have.
-    pub fn exit_answers(&self, content: &Content) -> Result<Option<ExitPredictions>> {
+    pub fn exit_predictions(&self, content: &Content) -> Result<Option<ExitPredictions>> {
         match (content, &self.learned) {
             (Content::Graph(graph), Learned::Exits(early)) => {
-                Ok(Some(early.answers(&self.prepared(graph)?)?))
+                Ok(Some(early.predictions(&self.prepared(graph)?)?))
             }
             (Content::Graphs(set), Learned::GraphExits(early)) => Ok(Some(
-                fit_graph_exits::answers(early, &self.prepared_set(set)?.1)?,
+                graph_exits::exit_predictions(early, &self.prepared_set(set)?.1)?,
             )),
             _ => Ok(None),
         }
     }
 
-    /// Returns the structural inputs of policies, for [`exit_answers`](Self::exit_answers).
+    /// Returns the structural inputs of policies, for [`exit_predictions`](Self::exit_predictions).
     pub fn structure<'a>(
         content: &'a Content,
         kinds: &[gnarl_nn::depth::Kind],
@@ -585,7 +552,7 @@ impl Fitted {
     pub fn accuracy(&self, data: &Dataset, part: Part) -> Result<f64> {
         let Some(content) = self.recognised(data) else {
             let what = format!(
-                "{} is not what the model was trained on ({}): none of its items is known to be held out",
+                "{} is not what the model was trained on ({}): none of its nodes or graphs is known to be held out",
                 data.name, self.trained_on.dataset
             );
             return Err(GraphError::argument("accuracy", what));
@@ -596,7 +563,7 @@ impl Fitted {
             .ok_or_else(|| {
                 GraphError::argument(
                     "accuracy",
-                    format!("no {part} item of {} has a label", data.name),
+                    format!("no {part} node or graph of {} has a label", data.name),
                 )
             })
     }
@@ -617,11 +584,11 @@ impl Fitted {
             .iter()
             .filter_map(|&i| labels.get(i).map(|c| (i, c)))
             .collect();
-        let right = labelled
+        let correct = labelled
             .iter()
             .filter(|(i, c)| known[*c as usize] == Some(predictions.classes[*i as usize]))
             .count();
-        Ok((!labelled.is_empty()).then(|| 100.0 * right as f64 / labelled.len() as f64))
+        Ok((!labelled.is_empty()).then(|| 100.0 * correct as f64 / labelled.len() as f64))
     }
 
     /// Returns the scores of predictions for each class, on some nodes or graphs. `None` if none of
@@ -637,7 +604,7 @@ impl Fitted {
             return Ok(None);
         };
         let known = self.matched(labels);
-        let judged: Vec<(u32, u32)> = items
+        let evaluated: Vec<(u32, u32)> = items
             .iter()
             .filter_map(|&i| {
                 labels
@@ -646,10 +613,10 @@ impl Fitted {
                     .map(|c| (i, c))
             })
             .collect();
-        if judged.is_empty() {
+        if evaluated.is_empty() {
             return Ok(None);
         }
-        let (items, truth): (Vec<u32>, Vec<u32>) = judged.into_iter().unzip();
+        let (items, truth): (Vec<u32>, Vec<u32>) = evaluated.into_iter().unzip();
         let predicted: Vec<u32> = items
             .iter()
             .map(|&i| predictions.classes[i as usize])
@@ -685,55 +652,6 @@ impl Fitted {
     }
 }
 
-/// A fitted model on graphs with scaled features: with the defence, predictions by a plain forward
-/// pass.
-#[derive(Debug, Clone, Copy)]
-pub struct PreprocessedModel<'a> {
-    fitted: &'a Fitted,
-}
-
-impl Classifier for PreprocessedModel<'_> {
-    fn num_classes(&self) -> usize {
-        self.fitted.classes.len()
-    }
-
-    fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        let graph = self
-            .fitted
-            .plan
-            .model
-            .defense
-            .method()
-            .preprocessed(graph)?;
-        self.fitted.learned.classifier().scores(&graph)
-    }
-
-    /// A defence that drops edges leaves no white box.
-    fn white_box(&self) -> Option<&WhiteBox> {
-        match (
-            &self.fitted.learned,
-            self.fitted.plan.model.defense.is_nothing(),
-        ) {
-            (Learned::Network(network) | Learned::Graphs(network), true) => Some(network),
-            _ => None,
-        }
-    }
-
-    fn see_through(&self) -> Option<AttackPath<'_>> {
-        let (Learned::Network(network) | Learned::Graphs(network)) = &self.fitted.learned else {
-            return None;
-        };
-        let defense = &self.fitted.plan.model.defense;
-        match defense.is_nothing() {
-            true => network.see_through(),
-            false => defense.method().see_through().map(|defense| AttackPath {
-                network,
-                defense: Some(defense),
-            }),
-        }
-    }
-}
-
 /// Takes graphs as they are loaded; applies defence, scaling and inference.
 impl Classifier for Fitted {
     fn num_classes(&self) -> usize {
@@ -742,7 +660,7 @@ impl Classifier for Fitted {
 
     /// Returns the logarithms of the class distributions.
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        logarithms(&self.reading.answer(
+        log_probabilities(&self.inference.predict(
             self.learned.classifier(),
             &self.prepared(graph)?,
             self.seed,
@@ -750,55 +668,9 @@ impl Classifier for Fitted {
     }
 }
 
-/// Returns the logarithms of class distributions.
-fn logarithms(of: &DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
-    let found = of
-        .data()
-        .iter()
-        .map(|&p| p.max(f32::MIN_POSITIVE).ln())
-        .collect();
-    DenseMatrix::new(of.num_rows(), of.num_cols(), found)
-}
-
-/// A fitted model on graphs with scaled features: with the defence and the inference; gradients
-/// pass straight through the inference.
-#[derive(Debug, Clone, Copy)]
-pub struct AdaptiveTarget<'a> {
-    bare: PreprocessedModel<'a>,
-}
-
-impl Classifier for AdaptiveTarget<'_> {
-    fn num_classes(&self) -> usize {
-        self.bare.num_classes()
-    }
-
-    /// Returns the logarithms of the class distributions.
-    fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        let fitted = self.bare.fitted;
-        let graph = fitted.plan.model.defense.method().preprocessed(graph)?;
-        logarithms(
-            &fitted
-                .reading
-                .answer(fitted.learned.classifier(), &graph, fitted.seed)?,
-        )
-    }
-
-    fn white_box(&self) -> Option<&WhiteBox> {
-        self.bare.white_box()
-    }
-
-    fn see_through(&self) -> Option<AttackPath<'_>> {
-        self.bare.see_through()
-    }
-
-    fn followed(&self) -> Option<&dyn Classifier> {
-        Some(&self.bare)
-    }
-
-    fn would_stay(&self, graph: &Graph, pairs: &[Pair]) -> Result<Option<Vec<bool>>> {
-        self.bare
-            .fitted
-            .reading
-            .would_stay(&self.bare, graph, pairs)
-    }
+/// Returns the most likely class of each row.
+fn largest_classes(probabilities: &DenseMatrix<f32>) -> Vec<usize> {
+    (0..probabilities.num_rows())
+        .map(|row| argmax(probabilities.row(row)))
+        .collect()
 }

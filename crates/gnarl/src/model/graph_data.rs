@@ -40,6 +40,7 @@ pub const DEGREE_CAP: usize = 255;
 impl NodeFeatures {
     /// Returns the data's own features if nodes have any, otherwise one-hot degrees up to the
     /// largest degree of the set, at most [`DEGREE_CAP`].
+    #[must_use]
     pub fn of(graphs: &[Graph]) -> Self {
         if graphs
             .first()
@@ -96,6 +97,7 @@ pub struct GraphPreparation {
 
 impl GraphPreparation {
     /// Returns the settings of a plan.
+    #[must_use]
     pub fn of(plan: &Plan, scaler: &Scaler, node_features: NodeFeatures) -> Self {
         Self {
             operator: plan.model.operator,
@@ -147,8 +149,8 @@ pub struct GraphData {
 #[derive(Debug)]
 struct FirstAggregated {
     /// The operator plus the identity, for layers that add a node's own message once more.
-    with_own: Option<Operator>,
-    /// `with_own`, or otherwise the plain operator, times the features.
+    with_self_loops: Option<Operator>,
+    /// `with_self_loops`, or otherwise the plain operator, times the features.
     aggregated: Operator,
 }
 
@@ -159,12 +161,12 @@ impl FirstAggregated {
         let (Input::Sparse(x), None) = (input, &propagation.learnable) else {
             return None;
         };
-        let with_own = match backbone.first_aggregation() {
+        let with_self_loops = match backbone.first_aggregation() {
             FirstAggregation::None => return None,
             FirstAggregation::Operator => None,
-            FirstAggregation::OperatorWithSelf => Some(propagation.operator.with_own()?),
+            FirstAggregation::OperatorWithSelf => Some(propagation.operator.with_self_loops()?),
         };
-        let operator = with_own.as_ref().unwrap_or(&propagation.operator);
+        let operator = with_self_loops.as_ref().unwrap_or(&propagation.operator);
         // Counted before it is computed: with dense rows of features it could be huge.
         let pattern = operator.pattern();
         let at_most: usize = pattern
@@ -177,31 +179,31 @@ impl FirstAggregated {
         }
         let aggregated = operator.product(x)?;
         Some(Self {
-            with_own,
+            with_self_loops,
             aggregated,
         })
     }
 
     /// Returns the entries of these ranges of nodes.
     fn part(&self, ranges: &[Range<usize>]) -> Result<Self> {
-        let with_own = self
-            .with_own
+        let with_self_loops = self
+            .with_self_loops
             .as_ref()
-            .map(|with_own| with_own.diagonal_blocks(ranges))
+            .map(|with_self_loops| with_self_loops.diagonal_blocks(ranges))
             .transpose()?;
         Ok(Self {
-            with_own,
+            with_self_loops,
             aggregated: self.aggregated.row_ranges(ranges)?,
         })
     }
 
     /// Stores the product in the operator that it belongs to, for these features.
     fn note(self, operator: &Operator, x: &Operator) {
-        match self.with_own {
-            None => operator.note_aggregated(x, self.aggregated),
-            Some(with_own) => {
-                with_own.note_aggregated(x, self.aggregated);
-                operator.note_with_own(with_own);
+        match self.with_self_loops {
+            None => operator.cache_aggregated(x, self.aggregated),
+            Some(with_self_loops) => {
+                with_self_loops.cache_aggregated(x, self.aggregated);
+                operator.cache_with_self_loops(with_self_loops);
             }
         }
     }
@@ -228,7 +230,7 @@ impl GraphData {
         if features.num_cols() == 0 {
             return Err(gnarl_graph::Error::argument(
                 TASK,
-                "the nodes carry features of no columns",
+                "the features have no columns",
             ));
         }
         let input = Input::from_features(&preparation.features.apply(&features))?;
@@ -238,9 +240,9 @@ impl GraphData {
         // alone.
         propagation.operator = match &propagation.learnable {
             Some(_) => Operator::from_pattern(propagation.operator.pattern().clone()),
-            None => propagation.operator.symmetry_noted(),
+            None => propagation.operator.with_symmetry_detected(),
         };
-        propagation.two_hop = propagation.two_hop.map(Operator::symmetry_noted);
+        propagation.two_hop = propagation.two_hop.map(Operator::with_symmetry_detected);
         let mut starts = vec![0];
         graphs
             .iter()
@@ -293,6 +295,7 @@ impl GraphData {
 
     /// Returns the graphs with other values on their nodes, such as the output of a network's
     /// layers.
+    #[must_use]
     pub fn with_input(&self, input: Input) -> Self {
         Self {
             propagation: self.propagation.clone(),
@@ -340,7 +343,7 @@ impl GraphData {
                 distinct.sort_unstable();
                 if let Some(twice) = distinct.windows(2).find(|w| w[0] == w[1]) {
                     let what = format!(
-                        "graph {} stands twice in a batch for a learned operator",
+                        "graph {} is twice in a batch for a learned operator",
                         twice[0]
                     );
                     return Err(gnarl_graph::Error::argument(TASK, what));
@@ -359,9 +362,10 @@ impl GraphData {
                 let rows = filled
                     .map(|r| x.narrow(0, r.start, r.len()))
                     .collect::<gnarl_tensor::Result<Vec<_>>>()?;
-                Input::Dense(match rows.is_empty() {
-                    true => Tensor::zeros((0, self.input.dim()), DType::F32, &Device::Cpu)?,
-                    false => Tensor::cat(&rows, 0)?,
+                Input::Dense(if rows.is_empty() {
+                    Tensor::zeros((0, self.input.dim()), DType::F32, &Device::Cpu)?
+                } else {
+                    Tensor::cat(&rows, 0)?
                 })
             }
         };
@@ -373,7 +377,7 @@ impl GraphData {
             operator,
             two_hop,
             learnable,
-            rounds: Vec::new(),
+            layer_operators: Vec::new(),
         };
         Ok(Batch {
             propagation,
@@ -422,7 +426,7 @@ fn own_features(graphs: &[Graph]) -> gnarl_graph::Result<Features> {
     for (i, graph) in graphs.iter().enumerate() {
         match graph.features() {
             Some(features) => all.push(features),
-            None => return refuse(format!("the nodes of graph {i} carry no features")),
+            None => return refuse(format!("the nodes of graph {i} have no features")),
         }
     }
     let num_cols = all.first().map_or(0, |f| f.num_cols());

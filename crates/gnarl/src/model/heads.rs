@@ -36,7 +36,7 @@ pub trait HeadedModel {
     /// model's parameters. `decay` is their weight decay.
     fn network_influences(
         &self,
-        drawn: &gratin::Drawn,
+        sampled: &gratin::SampledVectors,
         decay: f64,
         on: &[Part],
     ) -> Result<Vec<Vec<f64>>>;
@@ -86,14 +86,14 @@ impl HeadedModel for TrainedClassifier<'_> {
 
     fn network_influences(
         &self,
-        drawn: &gratin::Drawn,
+        sampled: &gratin::SampledVectors,
         decay: f64,
         on: &[Part],
     ) -> Result<Vec<Vec<f64>>> {
         let Some(classifier) = self.classifier.as_classifier() else {
             let what =
                 "network needs a classifier with one head, and this model has exits; choose head";
-            return Err(gnarl_graph::Error::setting("influence-layers", what));
+            return Err(gnarl_graph::Error::unsupported("influence-layers", what));
         };
         let network = NetworkInfluence::new(
             classifier,
@@ -101,11 +101,11 @@ impl HeadedModel for TrainedClassifier<'_> {
             self.train.classes(),
             decay,
         )?;
-        let latent = to_tensor(&drawn.vectors)?;
+        let latent = to_tensor(&sampled.vectors)?;
         let of = |part: &Part| {
             let direction =
                 network.direction(self.part(*part).batches(), self.part(*part).classes())?;
-            network.of(Items::Vectors(&latent), &drawn.classes, &direction)
+            network.of(Items::Vectors(&latent), &sampled.classes, &direction)
         };
         on.iter().map(of).collect()
     }
@@ -126,7 +126,7 @@ impl<'a> TrainedNodes<'a> {
     /// Returns the nodes' vectors in the current state of the network.
     pub fn new(network: &'a Network, problem: &Problem<'a>) -> Result<Self> {
         let Some(head) = network.head() else {
-            return Err(refused("the network has no head to be trained again"));
+            return Err(refused("the network has no head to retrain"));
         };
         let latent = network.latent(problem.propagation, problem.input)?;
         Ok(Self {
@@ -161,7 +161,7 @@ impl HeadedModel for TrainedNodes<'_> {
 
     fn network_influences(
         &self,
-        _drawn: &gratin::Drawn,
+        _sampled: &gratin::SampledVectors,
         _decay: f64,
         _on: &[Part],
     ) -> Result<Vec<Vec<f64>>> {
@@ -173,9 +173,11 @@ impl HeadedModel for TrainedNodes<'_> {
 
 /// Report of the sampled vectors.
 #[derive(Debug, Clone, Serialize)]
-pub struct DrawReport {
+#[non_exhaustive]
+pub struct SampleReport {
     /// Number of sampled vectors.
-    pub drawn: usize,
+    #[serde(rename = "drawn")]
+    pub sampled: usize,
     /// Number of sampled vectors that were trained on.
     pub kept: usize,
     /// Report of the fit of each class that has vectors.
@@ -192,6 +194,7 @@ pub struct DrawReport {
 
 /// Report of the density of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct FitSummary {
     /// Number of vectors it was fitted to.
     pub points: usize,
@@ -205,6 +208,25 @@ pub struct FitSummary {
     /// a vector, the lower bound for all vectors in variational Bayes, or minus the critic's loss
     /// for a generator.
     pub objective: Option<f64>,
+}
+
+impl SampleReport {
+    /// Compares sampled vectors, `kept` of them trained on, with the original ones.
+    fn new(
+        sampled: &gratin::SampledVectors,
+        kept: usize,
+        vectors: &DenseMatrix<f64>,
+        classes: &[u32],
+    ) -> Self {
+        Self {
+            sampled: sampled.classes.len(),
+            kept,
+            fits: sampled.fits.iter().map(FitSummary::new).collect(),
+            distance: gratin::mean_distance(&sampled.vectors, &sampled.classes, vectors, classes),
+            original_distance: gratin::mean_spread(vectors, classes),
+            influence: None,
+        }
+    }
 }
 
 impl FitSummary {
@@ -221,6 +243,7 @@ impl FitSummary {
 
 /// The influence of every sampled vector, and accuracies after keeping the best of them.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct InfluenceStudy {
     /// Classes of the sampled vectors.
     pub classes: Vec<u32>,
@@ -234,6 +257,7 @@ pub struct InfluenceStudy {
 
 /// Result of a fresh head on the original vectors and the best of the sampled ones.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Filtered {
     /// Share of the sampled vectors that was kept.
     pub share: f64,
@@ -254,17 +278,18 @@ const SHARES: usize = 10;
 const LEAST_DECAY: f64 = 0.01;
 
 /// A fresh head and the report of its training.
+#[non_exhaustive]
 pub struct FreshHead {
     /// The head, trained on the original vectors and the added ones.
     pub head: Head,
     /// Report of the sampled vectors, if vectors were sampled.
-    pub drawn: Option<DrawReport>,
+    pub sampled: Option<SampleReport>,
     /// The control, the same head without sampled vectors, if vectors were sampled.
     pub control: Option<Head>,
     /// Seconds for vectors and the head.
     pub seconds: f64,
     /// Seconds for controls, distances, and influences that select nothing.
-    pub seconds_aside: f64,
+    pub control_seconds: f64,
     /// True if training was cancelled before all heads were trained.
     pub interrupted: bool,
 }
@@ -284,8 +309,8 @@ pub fn augmented_head(
     let samples = settings.samples;
     // The augmentation and its control have the same number of steps: those of the augmented
     // vectors.
-    let beside: usize = samples.of_classes(&original.classes).iter().sum();
-    let steps = (original.classes.len() + beside).div_ceil(plan.training.batch_size);
+    let added: usize = samples.of_classes(&original.classes).iter().sum();
+    let steps = (original.classes.len() + added).div_ceil(plan.training.batch_size);
     let heads = Heads {
         on,
         plan,
@@ -296,189 +321,18 @@ pub fn augmented_head(
         watch,
     };
     let repeated = samples.repeated(&original.classes, seed);
-    let control = || heads.train(&original.repeated_beside(&repeated)?);
-    let Some(gratin) = settings.sampled else {
-        let (head, seconds) = (control()?, start.elapsed().as_secs_f64());
-        let interrupted = watch.stopped();
-        return Ok(FreshHead {
-            head,
-            drawn: None,
-            control: None,
-            seconds,
-            seconds_aside: 0.0,
-            interrupted,
-        });
-    };
-
-    let vectors = original.to_matrix()?;
-    let drawn = gratin::draw(&vectors, &original.classes, &gratin.drawing(), seed)?;
-    let mut aside = Duration::ZERO;
-    let before_influence = Instant::now();
-    // A share of one keeps all vectors, whatever their influence.
-    let selects = gratin.select.is_some_and(|share| share < 1.0);
-    let [on_validation, on_test] = match selects || study {
-        true => influences(on, plan, &gratin, study, [&original, &validation], &drawn)?,
-        false => [vec![0.0; drawn.classes.len()], Vec::new()],
-    };
-    if !selects {
-        aside += before_influence.elapsed();
+    if let Some(gratin) = settings.sampled {
+        return heads.on_samples(&gratin, &original, &repeated, study, start);
     }
-    let choice = Choice {
-        original: &original,
-        drawn: &drawn,
-        repeated: &repeated,
-        on_validation: &on_validation,
-    };
-    let (best, kept) = choice.best(gratin.select.unwrap_or(1.0))?;
-    let head = heads.train(&best)?;
-    let seconds = (start.elapsed() - aside).as_secs_f64();
-
-    let before_control = Instant::now();
-    let test = on.vectors(Part::Test)?;
-    let control = Some(control()?);
-    let mut report = DrawReport {
-        drawn: drawn.classes.len(),
-        kept,
-        fits: drawn.fits.iter().map(FitSummary::new).collect(),
-        distance: gratin::mean_distance(
-            &drawn.vectors,
-            &drawn.classes,
-            &vectors,
-            &original.classes,
-        ),
-        original_distance: gratin::mean_spread(&vectors, &original.classes),
-        influence: None,
-    };
-    if study {
-        let filtering = (0..=SHARES).map(|tenths| {
-            let share = tenths as f64 / SHARES as f64;
-            let (best, kept) = choice.best(share)?;
-            let head = heads.train(&best)?;
-            let [test_accuracy, val_accuracy] =
-                [accuracy(&head, &test)?, accuracy(&head, &validation)?];
-            Ok(Filtered {
-                share,
-                kept,
-                test_accuracy,
-                val_accuracy,
-            })
-        });
-        let filtering = filtering.collect::<Result<_>>()?;
-        report.influence = Some(InfluenceStudy {
-            classes: drawn.classes.clone(),
-            on_validation,
-            on_test,
-            filtering,
-        });
-    }
-    let seconds_aside = (aside + before_control.elapsed()).as_secs_f64();
+    let head = heads.train(&original.with_repeated(&repeated)?)?;
     Ok(FreshHead {
         head,
-        drawn: Some(report),
-        control,
-        seconds,
-        seconds_aside,
+        sampled: None,
+        control: None,
+        seconds: start.elapsed().as_secs_f64(),
+        control_seconds: 0.0,
         interrupted: watch.stopped(),
     })
-}
-
-/// Sampled vectors to select from.
-struct Choice<'a> {
-    original: &'a Vectors,
-    drawn: &'a gratin::Drawn,
-    /// The vector that the control repeats in the place of each sampled vector; empty if there is
-    /// none.
-    repeated: &'a [u32],
-    on_validation: &'a [f64],
-}
-
-impl Choice<'_> {
-    /// Returns the original vectors and the best share of the sampled ones, and the control's
-    /// repeated vectors in the place of the others. Share zero is the control, share one all
-    /// samples. Also returns the number of kept samples.
-    fn best(&self, share: f64) -> Result<(Vectors, usize)> {
-        let kept = select(self.on_validation, share)?;
-        let classes: Vec<u32> = kept
-            .iter()
-            .map(|&i| self.drawn.classes[i as usize])
-            .collect();
-        let with_kept = self
-            .original
-            .beside(&self.drawn.vectors.select_rows(&kept), &classes)?;
-        let mut is_kept = vec![false; self.drawn.classes.len()];
-        kept.iter().for_each(|&i| is_kept[i as usize] = true);
-        let dropped = self
-            .repeated
-            .iter()
-            .zip(is_kept)
-            .filter(|(_, is_kept)| !is_kept);
-        let dropped: Vec<u32> = dropped.map(|(row, _)| *row).collect();
-        Ok((with_kept.repeated_beside(&dropped)?, kept.len()))
-    }
-}
-
-/// Returns the average influences of sampled vectors on validation and test data. The second is
-/// empty without test data, or without `study`.
-fn influences(
-    on: &impl HeadedModel,
-    plan: &Plan,
-    gratin: &Gratin,
-    study: bool,
-    [original, validation]: [&Vectors; 2],
-    drawn: &gratin::Drawn,
-) -> Result<[Vec<f64>; 2]> {
-    let test = if study {
-        Some(on.vectors(Part::Test)?).filter(|test| !test.classes.is_empty())
-    } else {
-        None
-    };
-    match gratin.influence_layers {
-        InfluenceLayers::Head => {
-            let decay = plan.training.weight_decay.max(LEAST_DECAY);
-            let vectors = original.to_matrix()?;
-            let train = Labelled {
-                vectors: &vectors,
-                classes: &original.classes,
-            };
-            let head = HeadInfluence::new(train, on.num_classes(), decay)?;
-            let candidates = Labelled {
-                vectors: &drawn.vectors,
-                classes: &drawn.classes,
-            };
-            let of = |set: &Vectors| -> Result<Vec<f64>> {
-                let vectors = set.to_matrix()?;
-                let direction = head.direction(Labelled {
-                    vectors: &vectors,
-                    classes: &set.classes,
-                })?;
-                head.of(candidates, &direction)
-            };
-            Ok([of(validation)?, test.as_ref().map_or(Ok(Vec::new()), of)?])
-        }
-        InfluenceLayers::Network => {
-            let parts: &[Part] = if test.is_some() {
-                &[Part::Validation, Part::Test]
-            } else {
-                &[Part::Validation]
-            };
-            let mut found = on
-                .network_influences(drawn, plan.training.weight_decay, parts)?
-                .into_iter();
-            Ok([
-                found.next().unwrap_or_default(),
-                found.next().unwrap_or_default(),
-            ])
-        }
-    }
-}
-
-fn to_tensor(vectors: &DenseMatrix<f64>) -> Result<Tensor> {
-    let values: Vec<f32> = vectors.data().iter().map(|&x| x as f32).collect();
-    Ok(Tensor::from_vec(
-        values,
-        (vectors.num_rows(), vectors.num_cols()),
-        &gnarl_tensor::Device::Cpu,
-    )?)
 }
 
 /// Trains the same fresh head on any set of vectors.
@@ -494,42 +348,218 @@ struct Heads<'a, H> {
 }
 
 impl<H: HeadedModel> Heads<'_, H> {
-    fn train(&self, on: &Vectors) -> Result<Head> {
-        let Self {
-            on: model,
-            plan,
-            epochs,
-            validation,
-            steps,
-            seed,
-            watch,
-        } = self;
-        let fresh = model.fresh_head(*seed)?;
-        let training = HeadTraining {
-            epochs: *epochs,
-            batch_size: plan.training.batch_size,
-            steps: Some(*steps),
+    /// Trains a head on the original vectors and on samples of their densities, and a control on
+    /// the original vectors alone.
+    fn on_samples(
+        &self,
+        gratin: &Gratin,
+        original: &Vectors,
+        repeated: &[u32],
+        study: bool,
+        start: Instant,
+    ) -> Result<FreshHead> {
+        let vectors = original.to_matrix()?;
+        let classes = &original.classes;
+        let sampling = gratin.sampling();
+        let sampled = gratin::sample_vectors(&vectors, classes, &sampling, self.seed)?;
+        let mut control_time = Duration::ZERO;
+        let before_influence = Instant::now();
+        // A share of one keeps all vectors, whatever their influence.
+        let selects = gratin.select.is_some_and(|share| share < 1.0);
+        let [on_validation, on_test] = if selects || study {
+            self.influences(gratin, study, original, &sampled)?
+        } else {
+            [vec![0.0; sampled.classes.len()], Vec::new()]
         };
-        Ok(train_head(
+        if !selects {
+            control_time += before_influence.elapsed();
+        }
+        let choice = Choice {
+            original,
+            sampled: &sampled,
+            repeated,
+            on_validation: &on_validation,
+        };
+        let (best, kept) = choice.best(gratin.select.unwrap_or(1.0))?;
+        let head = self.train(&best)?;
+        let seconds = (start.elapsed() - control_time).as_secs_f64();
+
+        let before_control = Instant::now();
+        let test = self.on.vectors(Part::Test)?;
+        let control = Some(self.train(&original.with_repeated(repeated)?)?);
+        let mut report = SampleReport::new(&sampled, kept, &vectors, classes);
+        if study {
+            let filtering = self.filtering(&choice, &test)?;
+            report.influence = Some(InfluenceStudy {
+                classes: sampled.classes.clone(),
+                on_validation,
+                on_test,
+                filtering,
+            });
+        }
+        Ok(FreshHead {
+            head,
+            sampled: Some(report),
+            control,
+            seconds,
+            control_seconds: (control_time + before_control.elapsed()).as_secs_f64(),
+            interrupted: self.watch.stopped(),
+        })
+    }
+
+    /// Trains a head for each share of the best samples, from none to all.
+    fn filtering(&self, choice: &Choice<'_>, test: &Vectors) -> Result<Vec<Filtered>> {
+        let filtered = |tenths: usize| {
+            let share = tenths as f64 / SHARES as f64;
+            let (best, kept) = choice.best(share)?;
+            let head = self.train(&best)?;
+            Ok(Filtered {
+                share,
+                kept,
+                test_accuracy: accuracy(&head, test)?,
+                val_accuracy: accuracy(&head, self.validation)?,
+            })
+        };
+        (0..=SHARES).map(filtered).collect()
+    }
+
+    /// Returns the average influences of sampled vectors on validation and test data. The second is
+    /// empty without test data, or without `study`.
+    fn influences(
+        &self,
+        gratin: &Gratin,
+        study: bool,
+        original: &Vectors,
+        sampled: &gratin::SampledVectors,
+    ) -> Result<[Vec<f64>; 2]> {
+        let test = if study {
+            Some(self.on.vectors(Part::Test)?).filter(|test| !test.classes.is_empty())
+        } else {
+            None
+        };
+        match gratin.influence_layers {
+            InfluenceLayers::Head => self.head_influences(original, test.as_ref(), sampled),
+            InfluenceLayers::Network => {
+                let parts: &[Part] = if test.is_some() {
+                    &[Part::Validation, Part::Test]
+                } else {
+                    &[Part::Validation]
+                };
+                let decay = self.plan.training.weight_decay;
+                let mut found = self
+                    .on
+                    .network_influences(sampled, decay, parts)?
+                    .into_iter();
+                Ok([
+                    found.next().unwrap_or_default(),
+                    found.next().unwrap_or_default(),
+                ])
+            }
+        }
+    }
+
+    /// Returns the influences with the parameters of the head alone.
+    fn head_influences(
+        &self,
+        original: &Vectors,
+        test: Option<&Vectors>,
+        sampled: &gratin::SampledVectors,
+    ) -> Result<[Vec<f64>; 2]> {
+        let decay = self.plan.training.weight_decay.max(LEAST_DECAY);
+        let vectors = original.to_matrix()?;
+        let train = Labelled {
+            vectors: &vectors,
+            classes: &original.classes,
+        };
+        let head = HeadInfluence::new(train, self.on.num_classes(), decay)?;
+        let candidates = Labelled {
+            vectors: &sampled.vectors,
+            classes: &sampled.classes,
+        };
+        let of = |set: &Vectors| -> Result<Vec<f64>> {
+            let vectors = set.to_matrix()?;
+            let direction = head.direction(Labelled {
+                vectors: &vectors,
+                classes: &set.classes,
+            })?;
+            head.of(candidates, &direction)
+        };
+        Ok([of(self.validation)?, test.map_or(Ok(Vec::new()), of)?])
+    }
+
+    /// Trains the same fresh head on these vectors.
+    fn train(&self, on: &Vectors) -> Result<Head> {
+        let fresh = self.on.fresh_head(self.seed)?;
+        let training = HeadTraining {
+            epochs: self.epochs,
+            batch_size: self.plan.training.batch_size,
+            steps: Some(self.steps),
+        };
+        let (config, watch) = (&self.plan.training, self.watch.silent());
+        let (head, _) = train_head(
             fresh,
             on,
-            validation,
+            self.validation,
             training,
-            &plan.training,
-            *seed,
-            &watch.silent(),
-        )?
-        .0)
+            config,
+            self.seed,
+            &watch,
+        )?;
+        Ok(head)
     }
+}
+
+/// Sampled vectors to select from.
+struct Choice<'a> {
+    original: &'a Vectors,
+    sampled: &'a gratin::SampledVectors,
+    /// The vector that the control repeats in the place of each sampled vector; empty if there is
+    /// none.
+    repeated: &'a [u32],
+    on_validation: &'a [f64],
+}
+
+impl Choice<'_> {
+    /// Returns the original vectors and the best share of the sampled ones, and the control's
+    /// repeated vectors in the place of the others. Share zero is the control, share one all
+    /// samples. Also returns the number of kept samples.
+    fn best(&self, share: f64) -> Result<(Vectors, usize)> {
+        let kept = select(self.on_validation, share)?;
+        let classes: Vec<u32> = kept
+            .iter()
+            .map(|&i| self.sampled.classes[i as usize])
+            .collect();
+        let with_kept = self
+            .original
+            .extended(&self.sampled.vectors.select_rows(&kept), &classes)?;
+        let mut is_kept = vec![false; self.sampled.classes.len()];
+        kept.iter().for_each(|&i| is_kept[i as usize] = true);
+        let dropped = self
+            .repeated
+            .iter()
+            .zip(is_kept)
+            .filter(|(_, is_kept)| !is_kept);
+        let dropped: Vec<u32> = dropped.map(|(row, _)| *row).collect();
+        Ok((with_kept.with_repeated(&dropped)?, kept.len()))
+    }
+}
+
+fn to_tensor(vectors: &DenseMatrix<f64>) -> Result<Tensor> {
+    let values: Vec<f32> = vectors.data().iter().map(|&x| x as f32).collect();
+    Ok(Tensor::from_vec(
+        values,
+        (vectors.num_rows(), vectors.num_cols()),
+        &gnarl_tensor::Device::Cpu,
+    )?)
 }
 
 /// Returns the accuracy of a head on vectors, in per cent.
 pub(super) fn accuracy(head: &Head, on: &Vectors) -> Result<f64> {
     let scores = head.scores(&on.latent)?.to_vec2::<f32>()?;
-    let right = scores
+    let correct = scores
         .iter()
         .zip(&on.classes)
         .filter(|(row, class)| argmax(row) == **class as usize)
         .count();
-    Ok(100.0 * right as f64 / on.classes.len().max(1) as f64)
+    Ok(100.0 * correct as f64 / on.classes.len().max(1) as f64)
 }

@@ -9,10 +9,12 @@
 //! | `demand` | memory and time estimates of a plan, checked before anything is allocated |
 //! | [`spec`] | a model as TOML |
 //! | [`fit`] | fits a model to data |
-//! | `fit_node`, `fit_sampled`, `fit_graphs`, `fit_graph_exits` | fitting on one graph, on neighbourhoods sampled in it, on a set, and on a set with exits |
+//! | `learned` | the trained network: for nodes or graphs, of one depth or with exits |
 //! | [`graph_data`], [`batches`], [`heads`] | prepared sets of graphs, training on batches of them, fresh heads |
 //! | [`report`] | reports of fitting |
 //! | [`fitted`] | [`Fitted`]: predictions, accuracies, exits |
+//! | `graph_exits` | predictions of exits for the graphs of a set |
+//! | `scaled` | a fitted model on scaled features: the target of attacks |
 //! | [`shared`] | data-parallel training |
 //! | [`file`](mod@file) | a fitted model as one safetensors file |
 //!
@@ -23,16 +25,15 @@ pub mod combine;
 mod demand;
 pub mod file;
 pub mod fit;
-mod fit_graph_exits;
-mod fit_graphs;
-mod fit_node;
-mod fit_sampled;
 pub mod fitted;
 pub mod graph_data;
+mod graph_exits;
 pub mod heads;
+mod learned;
 pub mod options;
 pub mod plan;
 pub mod report;
+mod scaled;
 pub mod search;
 pub mod shared;
 pub mod spec;

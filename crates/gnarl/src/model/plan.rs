@@ -17,6 +17,7 @@ use gnarl_robust::inference::PerturbationTarget;
 
 /// A model for a task, with nothing left open.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Plan {
     /// The task: node or graph classification.
     pub task: Task,
@@ -62,9 +63,9 @@ impl Plan {
 
     /// Refuses options of a study that would not change this model, and settings of the model that
     /// only such a study uses.
-    pub(super) fn check_asked(&self, options: &FitOptions) -> Result<()> {
+    pub(super) fn check_options(&self, options: &FitOptions) -> Result<()> {
         if options.corruption.is_some() && self.task == Task::Node {
-            return Err(Error::setting(
+            return Err(Error::unsupported(
                 "corruption",
                 "is of the training graphs of a set, and this is one graph",
             ));
@@ -75,11 +76,11 @@ impl Plan {
             && !options.study_influence
         {
             let why = "belongs to select, which is not set; choose the share of the sampled vectors to keep";
-            return Err(Error::setting("influence-layers", why));
+            return Err(Error::unsupported("influence-layers", why));
         }
         if options.study_influence && self.model.depth.exits().is_some() {
             let why = "the influence of vectors is studied on a classifier of one head; leave the depth fixed";
-            return Err(Error::setting("influence", why));
+            return Err(Error::unsupported("influence", why));
         }
         Ok(())
     }
@@ -88,7 +89,7 @@ impl Plan {
     pub fn check_policies(&self, policies: &[Kind]) -> Result<()> {
         policies
             .iter()
-            .try_for_each(|policy| combine::of_policy(self.task, *policy))
+            .try_for_each(|policy| combine::check_policy(self.task, *policy))
     }
 
     /// Refuses a set whose features do not change with the structure, for a backbone that uses
@@ -102,14 +103,14 @@ impl Plan {
                 "{} samples features, and the graphs have no features of their own; choose structure",
                 self.model.inference
             );
-            return Err(Error::setting("inference-target", why));
+            return Err(Error::unsupported("inference-target", why));
         }
         if !own_features && matches!(self.model.augment, Augment::FeatureMask(_)) {
             let why = format!(
                 "{} masks features, and the graphs have none of their own",
                 self.model.augment
             );
-            return Err(Error::setting("augment", why));
+            return Err(Error::unsupported("augment", why));
         }
         if !self.model.backbone.provides(Capability::MessagePassing)
             && method.transform().is_some()
@@ -120,7 +121,7 @@ impl Plan {
                 "{} would not see the changed edges of {}",
                 self.model.backbone, self.model.augment
             );
-            return Err(Error::setting("augment", why));
+            return Err(Error::unsupported("augment", why));
         }
         Ok(())
     }
@@ -137,14 +138,14 @@ impl Plan {
     /// neighbourhoods are excluded: they have a number of hops that another depth does not have.
     pub(super) fn uses_proxy_runs(&self, content: &Content) -> bool {
         let long = self.task == Task::Graph || self.model.depth.exits().is_some();
-        long && self.sampling.is_none() && content.num_items() >= WORTH_SCOUTING
+        long && self.sampling.is_none() && content.num_items() >= MIN_ITEMS_FOR_PROXIES
     }
 
     /// Returns the plan of the cheaper model.
-    pub(super) fn scout(&self) -> gnarl_graph::Result<Plan> {
+    pub(super) fn proxy(&self) -> gnarl_graph::Result<Plan> {
         let mut quicker = self.model.depth(Depth::default());
         if self.task == Task::Graph {
-            quicker.training.epochs = Some(self.training.epochs.div_ceil(SCOUTING_SHARE));
+            quicker.training.epochs = Some(self.training.epochs.div_ceil(PROXY_EPOCHS_DIVISOR));
         }
         quicker.plan(self.task)
     }
@@ -170,13 +171,13 @@ impl Plan {
         };
         let tried =
             self.model.operator.candidates().len() + self.scalings(kind).len() - 1 + with_head;
-        let scouted = content.is_some_and(|content| self.uses_proxy_runs(content));
+        let selects_by_proxy = content.is_some_and(|content| self.uses_proxy_runs(content));
         let whole = if self.task == Task::Graph {
-            tried.div_ceil(SCOUTING_SHARE)
+            tried.div_ceil(PROXY_EPOCHS_DIVISOR)
         } else {
             tried
         };
-        if scouted && tried > 1 {
+        if selects_by_proxy && tried > 1 {
             whole + each
         } else {
             tried * each
@@ -220,10 +221,10 @@ impl Model {
 
     /// Returns the shared network settings, filled in if they apply and are decided.
     fn filled_network(&self, network: &NetworkConfig, task: Task) -> NetworkOptions {
-        let settles_head = head_is_open(self, network, task);
+        let selects_head = head_is_open(self, network, task);
         NetworkOptions::from(network).only(|setting| match setting {
-            NetworkSetting::Head => applies(self, setting) && !settles_head,
-            NetworkSetting::Gain => task == Task::Node && applies(self, setting) && !settles_head,
+            NetworkSetting::Head => applies(self, setting) && !selects_head,
+            NetworkSetting::Gain => task == Task::Node && applies(self, setting) && !selects_head,
             NetworkSetting::Readout | NetworkSetting::HeadDropout => task == Task::Graph,
             _ => applies(self, setting),
         })
@@ -243,20 +244,20 @@ impl Model {
             OperatorChoice::Cgso(cgso) => cgso.init != Initialisation::Auto,
             _ => false,
         };
-        let settles_head = head_is_open(self, network, task);
+        let selects_head = head_is_open(self, network, task);
         let given = self.training.set();
-        let settled = TrainingOptions::from(training).only(|setting| match setting {
+        let filled = TrainingOptions::from(training).only(|setting| match setting {
             _ if given.contains(&setting) => true,
             TrainingSetting::ExponentLearningRate | TrainingSetting::ScalarLearningRate => starts,
-            TrainingSetting::WeightDecay => !settles_head,
+            TrainingSetting::WeightDecay => !selects_head,
             TrainingSetting::BatchSize => task == Task::Graph,
             _ => true,
         });
         TrainingOptions {
-            class_weights: settled.class_weights.filter(|weights| !weights.is_none()),
+            class_weights: filled.class_weights.filter(|weights| !weights.is_none()),
             batch_nodes: sampling.map(|sampling| sampling.batch_nodes),
             fanout: sampling.map(|sampling| sampling.fanout),
-            ..settled
+            ..filled
         }
     }
 
@@ -279,20 +280,20 @@ impl Model {
 }
 
 /// Smallest number of nodes or graphs at which a cheaper model selects open choices.
-const WORTH_SCOUTING: usize = 1000;
+const MIN_ITEMS_FOR_PROXIES: usize = 1000;
 /// Divisor of the epochs of the cheaper model on sets of graphs: it ends before the first halving
 /// of the learning rate.
-const SCOUTING_SHARE: usize = 6;
+const PROXY_EPOCHS_DIVISOR: usize = 6;
 
 /// Returns the network's shape: by default two layers of 64 with dropout 0.5 on one graph, two of
 /// 32 without dropout on sets, as in GRATIN.
 fn network(model: &Model, task: Task) -> NetworkConfig {
     let options = &model.network;
-    let mut usual = NetworkConfig::new(model.backbone);
+    let mut default = NetworkConfig::new(model.backbone);
     if task == Task::Graph {
-        (usual.hidden, usual.dropout) = (32, 0.0);
+        (default.hidden, default.dropout) = (32, 0.0);
     }
-    let mut network = options.resolve(&usual);
+    let mut network = options.resolve(&default);
     if let Some(exits) = model.depth.exits() {
         network.layers = exits.max_depth;
     }
@@ -311,10 +312,10 @@ fn network(model: &Model, task: Task) -> NetworkConfig {
 /// Returns the training settings: by default 200 epochs on one graph; 300 on sets, with the
 /// learning rate halved every 100, as in GRATIN.
 fn training(model: &Model, network: &NetworkConfig, task: Task) -> TrainConfig {
-    let mut usual = TrainConfig::default();
+    let mut default = TrainConfig::default();
     if task == Task::Graph {
-        usual.epochs = 300;
-        usual.schedule = Some(StepSchedule {
+        default.epochs = 300;
+        default.schedule = Some(StepSchedule {
             every: 100,
             factor: 0.5,
         });
@@ -324,13 +325,13 @@ fn training(model: &Model, network: &NetworkConfig, task: Task) -> TrainConfig {
         ..
     }) = model.operator
     {
-        usual.exponent_learning_rate /= Initialisation::SLOWER;
-        usual.scalar_learning_rate /= Initialisation::SLOWER;
+        default.exponent_learning_rate /= Initialisation::SLOWER;
+        default.scalar_learning_rate /= Initialisation::SLOWER;
     }
     if network.gain {
-        usual.weight_decay = model.weights.method().decay();
+        default.weight_decay = model.weights.method().decay();
     }
-    model.training.resolve(&usual)
+    model.training.resolve(&default)
 }
 
 /// Default number of training nodes in a step, if neighbourhoods are sampled.
@@ -349,17 +350,17 @@ fn sampling(model: &Model, network: &NetworkConfig) -> Result<Option<Sampling>> 
     if batch_nodes.is_none() && fanout.is_none() {
         return Ok(None);
     }
-    let rounds = network.layers;
-    let usual: Vec<usize> = (0..rounds)
+    let hops = network.layers;
+    let default: Vec<usize> = (0..hops)
         .map(|i| FANOUT.get(i).copied().unwrap_or(FURTHER))
         .collect();
     let fanout = match fanout {
         Some(fanout) => fanout,
-        None => Fanout::new(&usual)?,
+        None => Fanout::new(&default)?,
     };
-    if fanout.rounds() != rounds {
+    if fanout.rounds() != hops {
         let why = format!(
-            "{fanout} is for {} rounds of message passing, and there are {rounds}",
+            "{fanout} is for {} layers, and the network has {hops}",
             fanout.rounds()
         );
         return Err(Error::setting("fanout", why));
@@ -408,10 +409,10 @@ fn applies(model: &Model, option: NetworkSetting) -> bool {
 /// Returns true if an unconstrained head could replace the factor on the scores, and neither was
 /// set. The network must have constrained weights in all layers.
 fn head_is_open(model: &Model, network: &NetworkConfig, task: Task) -> bool {
-    let is_said = model.network.head.is_some() || model.network.gain.is_some();
+    let is_given = model.network.head.is_some() || model.network.gain.is_some();
     let is_bounded = network.gain && !network.weights.is_unconstrained() && !network.head;
     let is_sampled = model.training.batch_nodes.is_some() || model.training.fanout.is_some();
-    !is_said
+    !is_given
         && task == Task::Node
         && is_bounded
         && !is_sampled
@@ -426,19 +427,18 @@ fn check_settings(model: &Model, task: Task) -> Result<()> {
     }
     combine::check(model, task)?;
     if let Some((setting, why)) = model.inference.method().idle() {
-        return Err(Error::setting(setting, why));
+        return Err(Error::unsupported(setting, why));
     }
     if let Some(exits) = model.depth.exits() {
-        combine::of_policy(task, exits.policy)?;
+        combine::check_policy(task, exits.policy)?;
     }
     let trains_head = task == Task::Node && model.augment.method().fresh_head().is_some();
     let has_head = model.backbone.has_head(model.weights.is_unconstrained());
     if trains_head && model.network.head == Some(false) && !has_head {
         let (backbone, augment, weights) = (model.backbone, model.augment, model.weights);
-        let why = format!(
-            "{augment} trains it again, and {backbone} with {weights} weights has no other"
-        );
-        return Err(Error::setting("head", why));
+        let why =
+            format!("{augment} retrains it, and {backbone} with {weights} weights has no other");
+        return Err(Error::unsupported("head", why));
     }
     Ok(())
 }

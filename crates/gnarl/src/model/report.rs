@@ -1,14 +1,17 @@
 //! Report of fitting.
 
+use std::time::Instant;
+
 use serde::Serialize;
 
-use super::heads::DrawReport;
+use super::heads::SampleReport;
 use super::search::Trial;
 use gnarl_graph::Error;
 use gnarl_nn::train::Trained;
 
 /// Report of fitting.
 #[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
 pub struct FitReport {
     /// Accuracy of the fitted model on the validation data, in per cent, by a plain forward pass;
     /// none without validation data. Cross-fitted if a policy was learned on the validation data.
@@ -22,9 +25,9 @@ pub struct FitReport {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<Trial>,
     /// Tested limit of the inference, if it tests its own assumption
-    /// ([`FittedInference::trusted`](crate::inference::FittedInference::trusted)).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trusted: Option<f64>,
+    /// ([`FittedInference::tested_limit`](crate::inference::FittedInference::tested_limit)).
+    #[serde(rename = "trusted", skip_serializing_if = "Option::is_none")]
+    pub tested_limit: Option<f64>,
     /// Report of the fresh head, if the augmentation trained one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fresh_head: Option<FreshHeadReport>,
@@ -42,6 +45,7 @@ pub struct FitReport {
 
 /// Report of a fresh head: accuracies of the heads it is compared with, and its training.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct FreshHeadReport {
     /// Test accuracy of the head that was trained with the rest, per cent.
     pub none_test_accuracy: f64,
@@ -54,11 +58,21 @@ pub struct FreshHeadReport {
     /// Seconds for vectors and training of the head, without the control.
     pub seconds: f64,
     /// Report of the sampled vectors, if vectors were sampled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub drawn: Option<DrawReport>,
+    #[serde(rename = "drawn", skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<SampleReport>,
 }
 
 impl FitReport {
+    /// Returns the report of trainings that began at `start`.
+    pub(super) fn of_training(trained: Vec<Trained>, start: Instant) -> Self {
+        Self {
+            interrupted: trained.iter().any(|t| t.interrupted),
+            trained,
+            training_seconds: start.elapsed().as_secs_f64(),
+            ..Self::default()
+        }
+    }
+
     /// Returns the candidates of one setting; empty if nothing had to be selected.
     pub fn trials_of(&self, setting: &str) -> impl Iterator<Item = &Trial> {
         self.trials
@@ -73,6 +87,12 @@ fn by_name<S: serde::Serializer>(
     s: S,
 ) -> std::result::Result<S::Ok, S::Error> {
     s.collect_map(pairs.iter().map(|(name, value)| (name, value)))
+}
+
+/// Returns the error of a graph without labels to learn from.
+pub(in crate::model) fn no_labels() -> Error {
+    let what = "the graph has no labels to learn from";
+    Error::missing("fit", what, "take a graph with labels")
 }
 
 /// Returns the error of a model that cannot be fitted.

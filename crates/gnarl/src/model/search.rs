@@ -13,6 +13,7 @@ use gnarl_nn::train::Callbacks;
 
 /// One candidate of a setting, and its validation accuracy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Trial {
     /// The setting: `features`, `init` or `head`.
     pub setting: &'static str,
@@ -29,6 +30,7 @@ pub struct Trial {
 
 /// The rule that decides between candidates.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Rule {
     /// The best validation accuracy, the first of equals. Needs validation data.
     Best,
@@ -39,6 +41,7 @@ pub enum Rule {
 
 /// The result of a search over one setting.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Selected<T> {
     /// The position of the candidate that was kept.
     pub candidate: usize,
@@ -70,8 +73,8 @@ impl Search<'_> {
         mut fit: impl FnMut(usize) -> Result<T>,
         accuracy: impl Fn(&T) -> Option<f64>,
     ) -> Result<Selected<T>> {
-        let is_settled = self.rule != Rule::Best && self.items == 0;
-        let count = if is_settled { 1 } else { self.values.len() };
+        let takes_first = self.rule != Rule::Best && self.items == 0;
+        let count = if takes_first { 1 } else { self.values.len() };
         let mut trials = Vec::with_capacity(count);
         let mut best: Option<(usize, T)> = None;
         let mut failure = None;
@@ -82,7 +85,7 @@ impl Search<'_> {
             match fit(candidate) {
                 Ok(fitted) => {
                     let now = accuracy(&fitted);
-                    self.check_judged(now)?;
+                    self.check_evaluated(now)?;
                     trials.push(self.trial(candidate, now, None));
                     let so_far = best.as_ref().map(|(_, fitted)| accuracy(fitted));
                     if so_far.is_none_or(|so_far| self.is_better(now, so_far)) {
@@ -128,13 +131,13 @@ impl Search<'_> {
         self.values.len() > 1 && (self.rule == Rule::Best || candidate > 0)
     }
 
-    fn check_judged(&self, accuracy: Option<f64>) -> Result<()> {
+    fn check_evaluated(&self, accuracy: Option<f64>) -> Result<()> {
         if self.rule != Rule::Best || self.values.len() < 2 || accuracy.is_some() {
             return Ok(());
         }
         let setting = self.setting;
-        let why = "auto needs validation items, and there are none; name a value";
-        Err(GraphError::setting(setting, why))
+        let what = "auto needs validation nodes or graphs, and there are none";
+        Err(GraphError::missing(setting, what, "name a value"))
     }
 
     fn is_better(&self, new: Option<f64>, old: Option<f64>) -> bool {

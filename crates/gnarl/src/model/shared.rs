@@ -13,18 +13,18 @@ use gnarl_data::{Content, SplitData};
 use gnarl_graph::Split;
 
 use super::fit::FitOptions;
-use super::fitted::{Fitted, Learned, TrainedOn};
+use super::fitted::{Fitted, TrainedOn};
 use super::graph_data::Inputs;
-use super::report::{FitReport, refused};
+use super::learned::Learned;
+use super::report::{FitReport, no_labels, refused};
 use super::{Model, Plan};
 use gnarl_graph::Result;
 use gnarl_nn::features::{FeatureKind, Scaler};
 use gnarl_nn::networks::{Group, Network};
 use gnarl_nn::operator::RowOperator;
 use gnarl_nn::train::{Batches, SampledProblem, Targets};
-use gnarl_robust::classifier::WhiteBox;
 use gnarl_robust::inference::FittedInference;
-use gnarl_tensor::{Adam, AdamSettings, Device, GradStore, Tensor};
+use gnarl_tensor::{Adam, Device, GradStore, Tensor};
 
 /// One worker's copy of a model in training.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl SharedTraining {
     /// and an initialised operator.
     pub fn new(model: &Model, on: SplitData, seed: u64) -> Result<Self> {
         let plan = model.plan(on.content.task())?;
-        plan.check_asked(&FitOptions::default())?;
+        plan.check_options(&FitOptions::default())?;
         let (Content::Graph(graph), Some(sampling)) = (&on.content, plan.sampling) else {
             return Err(refused(
                 "workers share sampled neighbourhoods; give batch-nodes",
@@ -69,7 +69,7 @@ impl SharedTraining {
             ));
         }
         let Some(labels) = graph.labels() else {
-            return Err(refused("the graph has no labels to learn from"));
+            return Err(no_labels());
         };
         let scaling = plan.scalings(FeatureKind::of([graph].into_iter()))[0];
         let scaler = Scaler::fit(scaling, [graph].into_iter())?;
@@ -88,19 +88,7 @@ impl SharedTraining {
         };
         let batches = Batches::new(&problem, seed)?;
         batches.start(&network)?;
-        let mut adam = Adam::new(AdamSettings::default());
-        for p in network
-            .params()
-            .list()
-            .iter()
-            .filter(|p| p.group != Group::Statistic)
-        {
-            adam.add(
-                &p.var,
-                plan.training.rate(p.group),
-                plan.training.weight_decay,
-            );
-        }
+        let adam = plan.training.optimiser(network.params().list());
         let fingerprint = on.content.fingerprint();
         let start = Instant::now();
         Ok(Self {
@@ -229,7 +217,7 @@ impl SharedTraining {
 
     /// Restores a [`state`](Self::state), of this worker or another one.
     pub fn restore(&mut self, values: &[f32], rates: &[f64]) -> Result<()> {
-        let wrong = || refused("the state is that of another model");
+        let wrong = || refused("the state belongs to another model");
         let mut left = values;
         let mut take = |count: usize| -> Result<Vec<f32>> {
             let (some, rest) = left.split_at_checked(count).ok_or_else(wrong)?;
@@ -296,7 +284,7 @@ impl SharedTraining {
             return Err(refused("workers train on one graph"));
         };
         let Some(labels) = graph.labels() else {
-            return Err(refused("the graph has no labels to learn from"));
+            return Err(no_labels());
         };
         let seconds = self.start.elapsed().as_secs_f64();
         let report = FitReport {
@@ -313,7 +301,7 @@ impl SharedTraining {
                 .collect(),
             mean_log_degree: self.rows.mean_log_degree(),
             inputs: Inputs::of_graph(graph),
-            reading: FittedInference::default(),
+            inference: FittedInference::default(),
             trained_on: TrainedOn {
                 dataset: self.on.name.clone(),
                 fingerprint: self.fingerprint,
@@ -321,7 +309,7 @@ impl SharedTraining {
             },
             seed: self.seed,
             report,
-            learned: Learned::Network(WhiteBox::new(self.network, self.plan.model.operator)?),
+            learned: Learned::network(self.network, &self.plan)?,
             scaler: self.scaler,
             plan: self.plan,
         })
@@ -427,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shared_is_refused() {
+    fn unsupported_shared_training_is_refused() {
         let on = || {
             gnarl_data::Dataset::load("karate")
                 .unwrap()

@@ -18,7 +18,7 @@ impl Model {
     /// options take their default; unknown keys are refused.
     ///
     /// ```
-    /// use crate::prelude::*;
+    /// use gnarl::prelude::*;
     /// let model = Model::from_toml("backbone = \"gcn\"\noperator = \"A\"\n[training]\nepochs = 50\n")?;
     /// assert_eq!(model.training.epochs, Some(50));
     /// # Ok::<(), gnarl_graph::Error>(())
@@ -39,7 +39,7 @@ impl Model {
                 line.map_or_else(|| "spec".to_string(), |line| format!("spec, line {line}"));
             Error::setting(
                 &place,
-                gnarl_graph::names::plainly(e.message().trim()).replace('\n', " "),
+                gnarl_graph::settings::plain_message(e.message().trim()).replace('\n', " "),
             )
         })?;
         Ok(model)
@@ -66,7 +66,7 @@ pub(super) fn modernise(model: &mut serde_json::Value) -> bool {
     let Some(network) = model.get_mut("network").and_then(Value::as_object_mut) else {
         return false;
     };
-    let settings = backbone.listed().settings;
+    let settings = backbone.info().settings;
     let names = settings
         .iter()
         .flat_map(|s| [Some(s.name), s.was])
@@ -80,7 +80,7 @@ pub(super) fn modernise(model: &mut serde_json::Value) -> bool {
     if own.is_empty() {
         return false;
     }
-    own.insert(gnarl_graph::names::KIND.into(), name.into());
+    own.insert(gnarl_graph::settings::KIND.into(), name.into());
     model["backbone"] = Value::Object(own);
     true
 }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn errors_name_the_line() {
         for (text, what) in [
             ("operator = \"A\"", "missing field `backbone`"),
             ("backbone = \"gnc\"", "did you mean"),

@@ -1,6 +1,6 @@
 //! [`Model`]: a backbone and five choices, as a plain value.
 
-use gnarl_graph::names::{self, Given, Listed, Setting};
+use gnarl_graph::settings::{self, ChoiceInfo, Setting, SettingText};
 use gnarl_graph::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
@@ -32,7 +32,7 @@ macro_rules! choose {
 /// Open options take their defaults.
 ///
 /// ```
-/// use crate::prelude::*;
+/// use gnarl::prelude::*;
 /// let model = Model::new(Backbone::GCN).operator(Cgso::by(Centrality::Core)).weights(Orthonormal::default());
 /// let text = model.to_toml()?;
 /// assert_eq!(Model::from_toml(&text)?, model);
@@ -76,6 +76,7 @@ pub struct Model {
 impl Model {
     /// A plain model: the operator of the network's paper, one depth, unconstrained weights, one
     /// forward pass, no augmentation.
+    #[must_use]
     pub fn new(backbone: impl Into<Backbone>) -> Self {
         Self {
             backbone: backbone.into(),
@@ -212,8 +213,10 @@ impl Model {
         properties.insert("features".into(), json!({"enum": scalings}));
         for section in Self::sections() {
             match section.axis {
-                Some("model") => properties.insert("backbone".into(), names::schema(section.list)),
-                Some(axis) => properties.insert(axis.into(), names::schema(section.list)),
+                Some("model") => {
+                    properties.insert("backbone".into(), settings::schema(section.list))
+                }
+                Some(axis) => properties.insert(axis.into(), settings::schema(section.list)),
                 None => properties.insert(section.key().into(), section.schema()),
             };
         }
@@ -230,7 +233,7 @@ impl Model {
     /// Sets options by their flags: `("weights", "orthonormal")`, `("order", "3")`,
     /// `("lr", "0.02")`. An option of a choice that was not made is refused, and so is an unknown
     /// option.
-    pub fn over(&self, options: &[Given]) -> Result<Self> {
+    pub fn over(&self, options: &[SettingText]) -> Result<Self> {
         let mut given = Options::new(options);
         let mut model = *self;
         if let Some(name) = given.take("features") {
@@ -252,24 +255,25 @@ impl Model {
 
 /// Serialises a network without settings of its own by name.
 fn by_name_alone<S: Serializer>(backbone: &Backbone, s: S) -> std::result::Result<S::Ok, S::Error> {
-    if backbone.listed().settings.is_empty() {
+    if backbone.info().settings.is_empty() {
         return s.serialize_str(backbone.name());
     }
     backbone.serialize(s)
 }
 
 /// Returns the defaults of shared settings, by name.
-fn of_network() -> names::Fields {
-    names::fields(&NetworkOptions::from(&NetworkConfig::default())).unwrap_or_default()
+fn of_network() -> settings::Fields {
+    settings::fields(&NetworkOptions::from(&NetworkConfig::default())).unwrap_or_default()
 }
 
 /// Returns the defaults of training, by name.
-fn of_training() -> names::Fields {
-    names::fields(&TrainingOptions::from(&TrainConfig::default())).unwrap_or_default()
+fn of_training() -> settings::Fields {
+    settings::fields(&TrainingOptions::from(&TrainConfig::default())).unwrap_or_default()
 }
 
 /// The options of one part of a model.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Section {
     /// The option that makes the choice, for an axis.
     pub axis: Option<&'static str>,
@@ -280,28 +284,29 @@ pub struct Section {
     /// The settings of all choices.
     pub settings: Vec<Setting>,
     /// The choices of an axis.
-    pub list: &'static [Listed],
-    defaults: fn() -> names::Fields,
+    pub list: &'static [ChoiceInfo],
+    defaults: fn() -> settings::Fields,
 }
 
 impl Section {
     /// Returns the section of a list of choices; `axis` is the option that makes the choice.
-    pub fn of_axis(axis: &'static str, title: &'static str, list: &'static [Listed]) -> Self {
-        let name = |entry: &Listed| (entry.name.to_string(), entry.about);
+    #[must_use]
+    pub fn of_axis(axis: &'static str, title: &'static str, list: &'static [ChoiceInfo]) -> Self {
+        let name = |entry: &ChoiceInfo| (entry.name.to_string(), entry.about);
         Self {
             axis: Some(axis),
             title,
             names: list.iter().map(name).collect(),
             settings: of_list(list),
             list,
-            defaults: names::Fields::new,
+            defaults: settings::Fields::new,
         }
     }
 
     fn of_settings(
         title: &'static str,
         settings: &'static [Setting],
-        defaults: fn() -> names::Fields,
+        defaults: fn() -> settings::Fields,
     ) -> Self {
         Self {
             axis: None,
@@ -369,16 +374,16 @@ pub fn renamed(flag: &str) -> Option<String> {
     let lists = Model::sections().into_iter().map(|section| section.list);
     lists
         .into_iter()
-        .find_map(|list| names::renamed(list, flag))
+        .find_map(|list| settings::renamed(list, flag))
 }
 
 /// Reports errors about a setting under the name that it was given by.
 fn by_flag(settings: &[Setting]) -> impl Fn(Error) -> Error {
-    |e| names::by_flag(settings, e)
+    |e| settings::by_flag(settings, e)
 }
 
 /// Returns the settings of all entries of a list, shared settings once.
-fn of_list(list: &[Listed]) -> Vec<Setting> {
+fn of_list(list: &[ChoiceInfo]) -> Vec<Setting> {
     let mut all: Vec<Setting> = Vec::new();
     for setting in list.iter().flat_map(|entry| entry.settings) {
         if !all.iter().any(|known| known.flag == setting.flag) {
@@ -390,11 +395,11 @@ fn of_list(list: &[Listed]) -> Vec<Setting> {
 
 /// Options by their flags, taken one after the other.
 struct Options<'a> {
-    left: Vec<&'a Given>,
+    left: Vec<&'a SettingText>,
 }
 
 impl<'a> Options<'a> {
-    fn new(options: &'a [Given]) -> Self {
+    fn new(options: &'a [SettingText]) -> Self {
         Self {
             left: options.iter().collect(),
         }
@@ -406,7 +411,7 @@ impl<'a> Options<'a> {
     }
 
     /// Removes and returns the options that set one of these settings, by their stored names.
-    fn of(&mut self, settings: &[Setting]) -> Vec<Given> {
+    fn of(&mut self, settings: &[Setting]) -> Vec<SettingText> {
         let mut found = Vec::new();
         for setting in settings {
             while let Some(text) = self.take(setting.flag) {
@@ -421,7 +426,7 @@ impl<'a> Options<'a> {
     where
         T: Serialize + DeserializeOwned,
     {
-        names::overlaid(value, &self.of(settings), settings).map_err(by_flag(settings))
+        settings::with_settings(value, &self.of(settings), settings).map_err(by_flag(settings))
     }
 
     fn refuse_rest(&self) -> Result<()> {
@@ -449,7 +454,7 @@ impl<'a> Options<'a> {
 mod tests {
     use super::*;
 
-    fn given(options: &[(&str, &str)]) -> Vec<Given> {
+    fn given(options: &[(&str, &str)]) -> Vec<SettingText> {
         options
             .iter()
             .map(|(flag, text)| (flag.to_string(), text.to_string()))

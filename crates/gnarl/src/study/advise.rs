@@ -28,6 +28,7 @@ use gnarl_nn::train::Callbacks;
 
 /// A search over axes: the model to start from, and the number of fits.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct AdviseStudy {
     /// The plain model that axes are switched on in.
     pub model: Model,
@@ -39,6 +40,7 @@ pub struct AdviseStudy {
 
 /// Summary of a dataset without the labels of its test nodes or graphs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct DatasetSummary {
     /// The task: node or graph classification.
     pub task: Task,
@@ -116,6 +118,7 @@ impl DatasetSummary {
 
 /// One choice and its accuracy on held-back nodes or graphs.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct TriedChoice {
     /// The axes that are switched on; none for the plain model.
     pub switched: Vec<Switched>,
@@ -141,6 +144,7 @@ pub enum Outcome {
 
 /// The accuracy of a choice.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Evaluated {
     /// Accuracy on the held-back nodes or graphs, in per cent.
     pub accuracy: f64,
@@ -155,7 +159,7 @@ pub struct Evaluated {
     pub seconds: f64,
     /// Share of fits that are correct on each evaluated node or graph, in per cent.
     #[serde(skip)]
-    right: Vec<f64>,
+    correct: Vec<f64>,
 }
 
 impl Evaluated {
@@ -181,9 +185,9 @@ impl TriedChoice {
         }
     }
 
-    fn judged(&self) -> Option<&Evaluated> {
+    fn evaluated(&self) -> Option<&Evaluated> {
         match &self.outcome {
-            Outcome::Evaluated(judged) => Some(judged),
+            Outcome::Evaluated(evaluated) => Some(evaluated),
             Outcome::Refused(_) => None,
         }
     }
@@ -191,11 +195,14 @@ impl TriedChoice {
 
 /// Recommended axes and the measurements behind them.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Advice {
     /// The summary of the dataset.
-    pub looks: DatasetSummary,
+    #[serde(rename = "looks")]
+    pub summary: DatasetSummary,
     /// Number of evaluated nodes or graphs, each once in every fit that held it back.
-    pub judged_items: usize,
+    #[serde(rename = "judged_items")]
+    pub evaluated_items: usize,
     /// Number of parts that were held back in turn.
     pub parts: usize,
     /// The choices that were tried: the plain model, a model without edges, single and joined
@@ -210,6 +217,28 @@ pub struct Advice {
 }
 
 impl AdviseStudy {
+    /// One fit of each choice on each part, with seed 0.
+    #[must_use]
+    pub fn new(model: Model) -> Self {
+        Self {
+            model,
+            runs: 1,
+            seed: 0,
+        }
+    }
+
+    /// Sets the number of fits of each choice on each part.
+    #[must_use]
+    pub fn runs(self, runs: usize) -> Self {
+        Self { runs, ..self }
+    }
+
+    /// Sets the seed of the first fit.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
     /// The smallest number of choices that are tried, for progress.
     pub fn num_choices(&self, task: Task) -> usize {
         2 + Switched::all(task).len()
@@ -260,9 +289,9 @@ impl AdviseStudy {
         let content = without_test_labels(&on.content, &on.split)?;
         let labels = content.labels().ok_or_else(no_labels)?;
         let parts = held_back(labels, &on.split, self.seed)?;
-        let looks = DatasetSummary::of(&content, labels, &on.split);
+        let summary = DatasetSummary::of(&content, labels, &on.split);
         let task = content.task();
-        let judge = Evaluator {
+        let evaluator = Evaluator {
             study: self,
             on: Benchmark {
                 name: on.name.clone(),
@@ -271,72 +300,111 @@ impl AdviseStudy {
             },
             watch,
         };
-        let mut tried: Vec<TriedChoice> = Vec::new();
-        // A choice that was stopped early has no result.
-        let mut note = |one: TriedChoice, tried: &mut Vec<TriedChoice>| {
-            if !watch.stopped() {
-                on_done(&one);
-                tried.push(one);
-            }
+        let mut search = AdviceSearch {
+            evaluator: &evaluator,
+            on_done: &mut on_done,
+            tried: Vec::new(),
+            plain: None,
         };
-        let plain = judge.plain()?;
-        note(plain.clone(), &mut tried);
-        let plain = plain.judged().cloned();
-        if let Some(control) = judge.without_edges(plain.as_ref())? {
-            note(control, &mut tried);
+        search.try_controls()?;
+        let helpful = search.try_alone(task)?;
+        let switch_on = search.try_together(helpful)?;
+        let tried = search.tried;
+        let splits = &evaluator.on.splits;
+        Ok(Advice {
+            summary,
+            evaluated_items: splits.iter().map(|part| part.test().len()).sum(),
+            parts: splits.len(),
+            tried,
+            model: with_switched(&self.model, &switch_on)?,
+            switch_on,
+            interrupted: watch.stopped(),
+        })
+    }
+}
+
+/// The choices that were tried so far.
+struct AdviceSearch<'a> {
+    evaluator: &'a Evaluator<'a>,
+    on_done: &'a mut dyn FnMut(&TriedChoice),
+    tried: Vec<TriedChoice>,
+    /// The accuracy of the plain model.
+    plain: Option<Evaluated>,
+}
+
+impl AdviceSearch<'_> {
+    fn stopped(&self) -> bool {
+        self.evaluator.watch.stopped()
+    }
+
+    /// Adds a choice. A choice that was stopped early has no result.
+    fn note(&mut self, one: TriedChoice) {
+        if !self.stopped() {
+            (self.on_done)(&one);
+            self.tried.push(one);
         }
+    }
+
+    /// Tries the plain model and the model without edges.
+    fn try_controls(&mut self) -> Result<()> {
+        let plain = self.evaluator.plain()?;
+        self.plain = plain.evaluated().cloned();
+        self.note(plain);
+        if let Some(control) = self.evaluator.without_edges(self.plain.as_ref())? {
+            self.note(control);
+        }
+        Ok(())
+    }
+
+    /// Tries every choice alone. Returns those that help, the most helpful first.
+    fn try_alone(&mut self, task: Task) -> Result<Vec<Switched>> {
         let mut helpful: Vec<(f64, Switched)> = Vec::new();
         for choice in Switched::all(task) {
-            if watch.stopped() {
+            if self.stopped() {
                 break;
             }
-            let one = judge.switched(vec![choice], plain.as_ref(), None)?;
-            if let Some(difference) = one.judged().and_then(|j| j.minus_plain)
+            let one = self
+                .evaluator
+                .switched(vec![choice], self.plain.as_ref(), None)?;
+            if let Some(difference) = one.evaluated().and_then(|found| found.minus_plain)
                 && Evaluated::helps(Some(&difference))
             {
                 helpful.push((difference.mean, choice));
             }
-            note(one, &mut tried);
+            self.note(one);
         }
         helpful.sort_by(|a, b| b.0.total_cmp(&a.0));
+        Ok(helpful.into_iter().map(|(_, choice)| choice).collect())
+    }
+
+    /// Adds helpful choices of different axes one by one, and keeps each that helps on top of the
+    /// others.
+    fn try_together(&mut self, helpful: Vec<Switched>) -> Result<Vec<Switched>> {
         let mut switch_on: Vec<Switched> = Vec::new();
         let mut before: Option<Evaluated> = None;
-        for (_, choice) in helpful {
-            if watch.stopped() || switch_on.iter().any(|s| s.axis == choice.axis) {
+        for choice in helpful {
+            if self.stopped() || switch_on.iter().any(|s| s.axis == choice.axis) {
                 continue;
             }
             if switch_on.is_empty() {
-                let of_choice = |one: &&TriedChoice| one.switched == [choice];
-                before = tried
-                    .iter()
-                    .find(of_choice)
-                    .and_then(TriedChoice::judged)
-                    .cloned();
+                let alone = self.tried.iter().find(|one| one.switched == [choice]);
+                before = alone.and_then(TriedChoice::evaluated).cloned();
                 switch_on.push(choice);
                 continue;
             }
             let joined: Vec<Switched> = switch_on.iter().copied().chain([choice]).collect();
-            let one = judge.switched(joined, plain.as_ref(), before.as_ref())?;
-            if let Some(judged) = one.judged()
-                && Evaluated::helps(judged.minus_before.as_ref())
+            let one = self
+                .evaluator
+                .switched(joined, self.plain.as_ref(), before.as_ref())?;
+            if let Some(evaluated) = one.evaluated()
+                && Evaluated::helps(evaluated.minus_before.as_ref())
             {
-                before = Some(judged.clone());
+                before = Some(evaluated.clone());
                 switch_on.push(choice);
             }
-            note(one, &mut tried);
+            self.note(one);
         }
-        let model = with_switched(&self.model, &switch_on)?;
-        let judged_items = judge.on.splits.iter().map(|part| part.test().len()).sum();
-        let (parts, interrupted) = (judge.on.splits.len(), watch.stopped());
-        Ok(Advice {
-            looks,
-            judged_items,
-            parts,
-            tried,
-            switch_on,
-            model,
-            interrupted,
-        })
+        Ok(switch_on)
     }
 }
 
@@ -386,15 +454,15 @@ impl Evaluator<'_> {
         (plain, before): (Option<&Evaluated>, Option<&Evaluated>),
     ) -> Result<TriedChoice> {
         let start = Instant::now();
-        let outcome = match self.right(model) {
-            Ok(right) => {
-                let minus = |other: &Evaluated| paired_difference(&right, &other.right);
+        let outcome = match self.correct(model) {
+            Ok(correct) => {
+                let minus = |other: &Evaluated| paired_difference(&correct, &other.correct);
                 Outcome::Evaluated(Evaluated {
-                    accuracy: mean_std(&right)?.mean,
+                    accuracy: mean_std(&correct)?.mean,
                     minus_plain: plain.map(minus).transpose()?,
                     minus_before: before.map(minus).transpose()?,
                     seconds: start.elapsed().as_secs_f64(),
-                    right,
+                    correct,
                 })
             }
             // A plain model that cannot be is an error; a choice that cannot be is said.
@@ -415,7 +483,7 @@ impl Evaluator<'_> {
 
     /// The share of fits that are correct on each held-back node or graph, in per cent, in the
     /// order of the parts.
-    fn right(&self, model: &Model) -> Result<Vec<f64>> {
+    fn correct(&self, model: &Model) -> Result<Vec<f64>> {
         let parts = self.on.splits.len();
         let (runs, inits) = (parts * self.study.runs, self.study.runs);
         let study = TrainStudy {
@@ -428,7 +496,7 @@ impl Evaluator<'_> {
         if result.unfinished > 0 {
             return Err(GraphError::argument(
                 "advise",
-                "stopped before its fits were done",
+                "stopped before all fits were finished",
             ));
         }
         self.shares(&result)
@@ -440,7 +508,7 @@ impl Evaluator<'_> {
         };
         let mut shares = Vec::new();
         for part in &self.on.splits {
-            let mut right = vec![0.0; part.test().len()];
+            let mut correct = vec![0.0; part.test().len()];
             let fits: Vec<_> = result
                 .runs
                 .iter()
@@ -449,10 +517,14 @@ impl Evaluator<'_> {
             for fit in &fits {
                 for (i, &item) in part.test().iter().enumerate() {
                     let answer = argmax(fit.test_probabilities.row(i));
-                    right[i] += f64::from(u8::from(labels.get(item) == answer));
+                    correct[i] += f64::from(u8::from(labels.get(item) == answer));
                 }
             }
-            shares.extend(right.iter().map(|count| 100.0 * count / fits.len() as f64));
+            shares.extend(
+                correct
+                    .iter()
+                    .map(|count| 100.0 * count / fits.len() as f64),
+            );
         }
         Ok(shares)
     }
@@ -497,7 +569,11 @@ fn without_test_labels(content: &Content, split: &Split) -> Result<Content> {
 }
 
 fn no_labels() -> GraphError {
-    GraphError::argument("advise", "the graph has no labels to learn from")
+    GraphError::missing(
+        "advise",
+        "the graph has no labels to learn from",
+        "take a graph with labels",
+    )
 }
 
 /// Splits whose test part is held back in turn, with about as many training nodes or graphs as now.
@@ -516,7 +592,7 @@ fn held_back(labels: &Labels, split: &Split, seed: u64) -> Result<Vec<Split>> {
     let (train, val) = (labelled(split.train()), labelled(split.val()));
     if train.is_empty() || val.len() < 2 {
         let what = format!(
-            "{} labelled training and {} validation items; at least 1 and 2 are needed to try anything on",
+            "{} labelled training and {} validation nodes or graphs; at least 1 and 2 are needed",
             train.len(),
             val.len()
         );
@@ -555,11 +631,7 @@ mod tests {
     use gnarl_graph::generate::csbm;
 
     fn study() -> AdviseStudy {
-        AdviseStudy {
-            model: Model::new(Backbone::GCN).epochs(10),
-            runs: 1,
-            seed: 3,
-        }
+        AdviseStudy::new(Model::new(Backbone::GCN).epochs(10)).seed(3)
     }
 
     fn on(graph: Graph) -> SplitData {
@@ -572,7 +644,7 @@ mod tests {
     }
 
     #[test]
-    fn every_item_is_held_back_once_and_keeps_out_of_its_own_fit() {
+    fn every_item_is_held_out_once() {
         for (train, val, total) in [(10, 60, 60), (60, 40, 100), (80, 10, 90), (5, 5, 10)] {
             let n = train + val + 20;
             let labels = Labels::new((0..n).map(|i| Some(i % 3)).collect(), 3).unwrap();
@@ -587,16 +659,16 @@ mod tests {
             known[(train + val) as usize..].fill(None);
             let known = Labels::new(known, 3).unwrap();
             let parts = held_back(&known, &split, 1).unwrap();
-            let mut judged: Vec<u32> = parts
+            let mut evaluated: Vec<u32> = parts
                 .iter()
                 .flat_map(|part| part.test().iter().copied())
                 .collect();
-            judged.sort_unstable();
-            assert_eq!(judged.len(), total as usize);
-            judged.dedup();
-            assert_eq!(judged.len(), total as usize, "once each");
+            evaluated.sort_unstable();
+            assert_eq!(evaluated.len(), total as usize);
+            evaluated.dedup();
+            assert_eq!(evaluated.len(), total as usize, "once each");
             assert!(
-                judged.iter().all(|&item| item < train + val),
+                evaluated.iter().all(|&item| item < train + val),
                 "never a test item"
             );
         }
@@ -604,7 +676,7 @@ mod tests {
         let split = Split::new("s", vec![0], vec![1], vec![2]).unwrap();
         let error = held_back(&labels, &split, 0).unwrap_err().to_string();
         assert!(
-            error.contains("1 labelled training and 1 validation items"),
+            error.contains("1 labelled training and 1 validation nodes"),
             "{error}"
         );
     }
@@ -628,13 +700,13 @@ mod tests {
                 |_| (),
             )
             .unwrap();
-        assert_eq!(first.looks, second.looks);
+        assert_eq!(first.summary, second.summary);
         assert_eq!(first.switch_on, second.switch_on);
         let accuracies = |advice: &Advice| -> Vec<f64> {
             advice
                 .tried
                 .iter()
-                .filter_map(|one| one.judged().map(|judged| judged.accuracy))
+                .filter_map(|one| one.evaluated().map(|evaluated| evaluated.accuracy))
                 .collect()
         };
         assert_eq!(accuracies(&first), accuracies(&second));
@@ -642,7 +714,7 @@ mod tests {
     }
 
     #[test]
-    fn what_helps_is_beyond_a_standard_error() {
+    fn recommendations_exceed_a_standard_error() {
         let difference = |mean, standard_error| PairedDifference {
             mean,
             standard_error,

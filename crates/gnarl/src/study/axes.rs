@@ -3,17 +3,30 @@
 //!
 //! Every choice has its default settings, so the result is that of a user who only switches an axis
 //! on.
+//!
+//! ```
+//! use gnarl::prelude::*;
+//! use gnarl::study::axes::{AxesStudy, Which};
+//! use gnarl::train::Callbacks;
+//! let karate = Dataset::load("karate")?.benchmark(0, 2)?;
+//! let model = Model::new(Backbone::GCN).epochs(5);
+//! let study = AxesStudy::new(model).which(Which::Alone).rows(["parseval"]);
+//! let found = study.run(&karate, &Callbacks::quiet(), |row| println!("{}", row.name()))?;
+//! assert_eq!(found.len(), 2, "the plain model, and the one with Parseval regularisation");
+//! # Ok::<(), gnarl_graph::Error>(())
+//! ```
 
 use std::collections::BTreeSet;
 use std::time::Instant;
 
 use gnarl_data::{Benchmark, Task};
+use gnarl_graph::Graph;
 use gnarl_graph::metrics::{PairedDifference, paired_difference};
-use gnarl_graph::names::Given;
+use gnarl_graph::settings::SettingText;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::attack::{AttackRun, AttackStudy, AttackerAccess, LabelKnowledge, Mode, Targets};
+use super::attack::{AttackRun, AttackStudy, RunOptions};
 use super::forecast::Planned;
 use super::summary::Accuracy;
 use super::train::TrainStudy;
@@ -24,8 +37,9 @@ use gnarl_nn::features::FeatureScaling;
 use gnarl_nn::train::Callbacks;
 use gnarl_robust::attack::{Attack, Property};
 
-/// A model, and the combinations of axes to run.
+/// Measures a plain model with axes switched on, alone and in combination.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct AxesStudy {
     /// The plain model that axes are switched on in.
     pub model: Model,
@@ -44,6 +58,7 @@ pub struct AxesStudy {
 
 /// The combinations of axes to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Which {
     /// Single axes, every pair of them, and all at once.
     #[default]
@@ -118,7 +133,7 @@ impl Switched {
 
 /// A model with some axes switched.
 pub(super) fn with_switched(model: &Model, switched: &[Switched]) -> gnarl_graph::Result<Model> {
-    let options: Vec<Given> = switched
+    let options: Vec<SettingText> = switched
         .iter()
         .map(|s| (s.axis.to_string(), s.choice.to_string()))
         .collect();
@@ -127,6 +142,7 @@ pub(super) fn with_switched(model: &Model, switched: &[Switched]) -> gnarl_graph
 
 /// A combination of axes and its result.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Combination {
     /// The axes that are switched on; none for the plain model.
     pub switched: Vec<Switched>,
@@ -143,14 +159,11 @@ impl Combination {
 }
 
 fn name(switched: &[Switched]) -> String {
-    match switched.is_empty() {
-        true => "plain".into(),
-        false => switched
-            .iter()
-            .map(|s| s.choice)
-            .collect::<Vec<_>>()
-            .join(" + "),
+    if switched.is_empty() {
+        return "plain".into();
     }
+    let choices: Vec<&str> = switched.iter().map(|s| s.choice).collect();
+    choices.join(" + ")
 }
 
 /// The result of a combination.
@@ -166,6 +179,7 @@ pub enum Outcome {
 
 /// Accuracies of a combination with its own inference, in per cent.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Evaluated {
     /// Accuracy on clean inputs.
     pub clean: Accuracy,
@@ -184,6 +198,7 @@ pub struct Evaluated {
 
 /// One combination of axes, clean and under several attacks.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct UnderAttacks {
     /// The axes that are switched on; none for the plain model.
     pub switched: Vec<Switched>,
@@ -198,6 +213,55 @@ pub struct UnderAttacks {
 }
 
 impl AxesStudy {
+    /// One run of every combination, without attacks, seed 0.
+    #[must_use]
+    pub fn new(model: Model) -> Self {
+        Self {
+            model,
+            runs: 1,
+            seed: 0,
+            attacks: Vec::new(),
+            which: Which::default(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Sets the number of runs on one graph.
+    #[must_use]
+    pub fn runs(self, runs: usize) -> Self {
+        Self { runs, ..self }
+    }
+
+    /// Sets the seed of the first run.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// Sets the attacks on whose inputs the models are evaluated too.
+    #[must_use]
+    pub fn attacks(self, attacks: impl IntoIterator<Item = Attack>) -> Self {
+        Self {
+            attacks: attacks.into_iter().collect(),
+            ..self
+        }
+    }
+
+    /// Sets the combinations to run in addition to single axes.
+    #[must_use]
+    pub fn which(self, which: Which) -> Self {
+        Self { which, ..self }
+    }
+
+    /// Sets the rows to run, by name.
+    #[must_use]
+    pub fn rows(self, rows: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self {
+            rows: rows.into_iter().map(Into::into).collect(),
+            ..self
+        }
+    }
+
     /// The requested combinations: the plain model first, then single axes, pairs, and all at once.
     pub fn combinations(&self, task: Task) -> gnarl_graph::Result<Vec<Vec<Switched>>> {
         let all = self.every_combination(task);
@@ -290,11 +354,11 @@ impl AxesStudy {
         plain: Option<&Evaluated>,
         watch: &Callbacks<'_>,
     ) -> Result<Combination> {
-        self.run_beside(switched, on, plain, &mut Reusable::default(), watch)
+        self.run_reusing(switched, on, plain, &mut Reusable::default(), watch)
     }
 
     /// Runs one combination with the models and scalings that earlier combinations left.
-    fn run_beside(
+    fn run_reusing(
         &self,
         switched: &[Switched],
         on: &Benchmark,
@@ -303,14 +367,15 @@ impl AxesStudy {
         watch: &Callbacks<'_>,
     ) -> Result<Combination> {
         let start = Instant::now();
-        let refused = |why: String| Combination {
-            switched: switched.to_vec(),
-            outcome: Outcome::Refused(why),
-        };
-        let found = self.judge(switched, on, kept, watch);
+        let found = self.evaluate(switched, on, kept, watch);
         let (clean, attacked) = match found {
             Ok(found) => found,
-            Err(why) if why.is_refusal() => return Ok(refused(why.to_string())),
+            Err(why) if why.is_refusal() => {
+                return Ok(Combination {
+                    switched: switched.to_vec(),
+                    outcome: Outcome::Refused(why.to_string()),
+                });
+            }
             Err(other) => return Err(other),
         };
         let minus = |ours: &Accuracy, plain: &Accuracy| paired_difference(&ours.runs, &plain.runs);
@@ -322,7 +387,7 @@ impl AxesStudy {
                 .collect(),
             None => Ok(Vec::new()),
         };
-        let judged = Evaluated {
+        let evaluated = Evaluated {
             minus_plain: plain.map(|plain| minus(&clean, &plain.clean)).transpose()?,
             attacked_minus_plain: attacked_minus_plain?,
             clean,
@@ -331,20 +396,18 @@ impl AxesStudy {
         };
         Ok(Combination {
             switched: switched.to_vec(),
-            outcome: Outcome::Evaluated(judged),
+            outcome: Outcome::Evaluated(evaluated),
         })
     }
 
     /// Accuracies on clean inputs and on the inputs of each attack.
-    fn judge(
+    fn evaluate(
         &self,
         switched: &[Switched],
         on: &Benchmark,
         kept: &mut Reusable,
         watch: &Callbacks<'_>,
     ) -> Result<(Accuracy, Vec<Accuracy>)> {
-        let refused = |what: &str| Error::argument("axes", what);
-        let unfinished = || refused("stopped before its runs were done");
         let model = self.model(switched)?;
         if self.attacks.is_empty() {
             let study = TrainStudy {
@@ -357,10 +420,9 @@ impl AxesStudy {
                 return Err(unfinished());
             }
             let accuracy = result.test_accuracy()?;
-            return Ok((
-                accuracy.ok_or_else(|| refused("there are no labelled test items"))?,
-                Vec::new(),
-            ));
+            let clean =
+                accuracy.ok_or_else(|| refused("there are no labelled test nodes or graphs"))?;
+            return Ok((clean, Vec::new()));
         }
         if on.content.task() == Task::Node {
             let UnderAttacks {
@@ -368,61 +430,48 @@ impl AxesStudy {
                 attacked,
                 models,
                 ..
-            } = self.under_beside(switched, &self.attacks, on, kept, watch)?;
+            } = self.under_attacks_reusing(switched, &self.attacks, on, kept, watch)?;
             kept.keep(switched, models);
             return Ok((clean, attacked));
         }
         let (mut clean, mut attacked) = (None, Vec::new());
         for &attack in &self.attacks {
-            let result = AttackStudy {
-                runs: on.splits.len(),
-                ..self.evasion(model, attack)
-            }
-            .run(on, watch)?;
+            let study = self.evasion(model, attack).runs(on.splits.len());
+            let result = study.run(on, watch)?;
             if result.unfinished > 0 {
                 return Err(unfinished());
             }
-            clean.get_or_insert(result.over(clean_accuracy)?);
-            attacked.push(result.over(attacked_accuracy)?);
+            clean.get_or_insert(result.over(AttackRun::own_clean_accuracy)?);
+            attacked.push(result.over(AttackRun::own_attacked_accuracy)?);
         }
-        Ok((
-            clean.ok_or_else(|| refused("at least one attack is needed"))?,
-            attacked,
-        ))
+        let clean = clean.ok_or_else(no_attack)?;
+        Ok((clean, attacked))
     }
 
-    /// An evasion attack with the true labels.
+    /// An adaptive evasion attack with the true labels.
     fn evasion(&self, model: Model, attack: Attack) -> AttackStudy {
-        AttackStudy {
-            model,
-            attack,
-            mode: Mode::Evasion,
-            surrogate: None,
-            targets: Targets::Usual,
-            labels: LabelKnowledge::True,
-            access: AttackerAccess::Predictions,
-            runs: self.runs,
-            seed: self.seed,
-        }
+        AttackStudy::new(model, attack)
+            .runs(self.runs)
+            .seed(self.seed)
     }
 
     /// Evaluates one combination on one graph, clean and under several attacks, each model fitted
     /// once. An inference rule is set to the part that each attack changes; clean predictions use
     /// the rule against the first attack.
-    pub fn under(
+    pub fn under_attacks(
         &self,
         switched: &[Switched],
         attacks: &[Attack],
         on: &Benchmark,
         watch: &Callbacks<'_>,
     ) -> Result<UnderAttacks> {
-        self.under_beside(switched, attacks, on, &mut Reusable::default(), watch)
+        self.under_attacks_reusing(switched, attacks, on, &mut Reusable::default(), watch)
     }
 
     /// Evaluates one combination with models fitted by earlier ones, and with the plain model's
     /// feature scaling. Noise of a given standard deviation is small for word counts and large for
     /// shares of them, so all combinations use features of one scale.
-    fn under_beside(
+    fn under_attacks_reusing(
         &self,
         switched: &[Switched],
         attacks: &[Attack],
@@ -431,33 +480,27 @@ impl AxesStudy {
         watch: &Callbacks<'_>,
     ) -> Result<UnderAttacks> {
         let start = Instant::now();
-        let refused = |what: &str| Error::argument("axes", what);
         let graph = on.content.graph()?;
         let model = self.model(switched)?;
         let studies: Vec<AttackStudy> = attacks
             .iter()
             .map(|&attack| self.evasion(model, attack))
             .collect();
-        let first = studies
-            .first()
-            .ok_or_else(|| refused("at least one attack is needed"))?;
-        let is_held = attacks.iter().any(|attack| attack.has(Property::Features));
-        let scalings = if is_held {
-            kept.scalings.clone()
+        let first = studies.first().ok_or_else(no_attack)?;
+        let fixes_scaling = attacks.iter().any(|attack| attack.has(Property::Features));
+        let scalings = if fixes_scaling {
+            &kept.scalings[..]
         } else {
-            Vec::new()
+            &[]
         };
-        let mut ready: Vec<(Option<FeatureScaling>, Ready)> = Vec::new();
-        for scaling in (0..self.runs).map(|i| scalings.get(i).copied()) {
-            if ready.iter().all(|(of, _)| *of != scaling) {
-                let settled = first.settled_model();
-                let settled = scaling.map_or(settled, |scaling| settled.features(scaling));
-                ready.push((
-                    scaling,
-                    settled.ready(&on.name, &on.content, FitOptions::default())?,
-                ));
-            }
-        }
+        let runs = AttackedRuns {
+            on,
+            graph,
+            ready: ReadyRuns::new(first.resolved_model(), scalings, self.runs, on)?,
+            studies: &studies,
+            seed: self.seed,
+            watch,
+        };
         let mut earlier: Vec<Option<Fitted>> = kept
             .take_for(switched)
             .into_iter()
@@ -465,49 +508,21 @@ impl AxesStudy {
             .map(Some)
             .collect();
         earlier.resize_with(self.runs, || None);
-        let one = |(i, earlier): (usize, Option<Fitted>)| -> Result<(Vec<AttackRun>, Fitted)> {
-            let (split, seed) = (
-                &on.splits[i % on.splits.len()],
-                self.seed.wrapping_add(i as u64),
-            );
-            let (_, ready) = ready
-                .iter()
-                .find(|(of, _)| *of == scalings.get(i).copied())
-                .expect("made above for every run");
-            let mut fitted = match earlier {
-                Some(fitted) => fitted,
-                None => ready.fit(split, seed, watch)?,
-            };
-            let mut runs = Vec::with_capacity(studies.len());
-            for study in &studies {
-                let inference = study.settled_model().inference;
-                if fitted.model().inference != inference && !inference.is_plain() {
-                    fitted = fitted.with_inference(inference, &on.content, true)?;
-                }
-                runs.push(
-                    study
-                        .runner(watch)
-                        .run_fitted(&fitted, graph, split, seed)?
-                        .0,
-                );
-            }
-            Ok((runs, fitted))
-        };
         let done = earlier
             .into_par_iter()
             .enumerate()
-            .map(one)
+            .map(|(i, earlier)| runs.run(i, earlier))
             .collect::<Result<Vec<_>>>()?;
         if watch.stopped() {
-            return Err(refused("stopped before its runs were done"));
+            return Err(unfinished());
         }
         let over = |a: usize, f: fn(&AttackRun) -> f64| {
             Accuracy::of(done.iter().map(|(runs, _)| f(&runs[a])).collect())
         };
-        let clean = over(0, clean_accuracy)?;
+        let clean = over(0, AttackRun::own_clean_accuracy)?;
         let attacked = (0..attacks.len())
-            .map(|a| over(a, attacked_accuracy))
-            .collect::<gnarl_graph::Result<Vec<Accuracy>>>()?;
+            .map(|a| over(a, AttackRun::own_attacked_accuracy))
+            .collect::<Result<Vec<Accuracy>>>()?;
         let models: Vec<Fitted> = done.into_iter().map(|(_, fitted)| fitted).collect();
         Ok(UnderAttacks {
             switched: switched.to_vec(),
@@ -530,10 +545,10 @@ impl AxesStudy {
         let mut kept = Reusable::default();
         for switched in self.combinations(on.content.task())? {
             let plain = done.first().and_then(|plain| match &plain.outcome {
-                Outcome::Evaluated(judged) => Some(judged.clone()),
+                Outcome::Evaluated(evaluated) => Some(evaluated.clone()),
                 Outcome::Refused(_) => None,
             });
-            let combination = self.run_beside(&switched, on, plain.as_ref(), &mut kept, watch)?;
+            let combination = self.run_reusing(&switched, on, plain.as_ref(), &mut kept, watch)?;
             if watch.stopped() {
                 break;
             }
@@ -541,6 +556,80 @@ impl AxesStudy {
             done.push(combination);
         }
         Ok(done)
+    }
+}
+
+fn refused(what: &str) -> Error {
+    Error::argument("axes", what)
+}
+
+fn unfinished() -> Error {
+    refused("stopped before all runs were finished")
+}
+
+fn no_attack() -> Error {
+    refused("at least one attack is needed")
+}
+
+/// One combination prepared for each feature scaling that its runs have.
+struct ReadyRuns {
+    ready: Vec<(Option<FeatureScaling>, Ready)>,
+    /// The prepared model of each run.
+    of_run: Vec<usize>,
+}
+
+impl ReadyRuns {
+    /// Prepares a model for runs with these scalings; a run without one chooses its own.
+    fn new(model: Model, scalings: &[FeatureScaling], runs: usize, on: &Benchmark) -> Result<Self> {
+        let (mut ready, mut of_run) = (Vec::new(), Vec::with_capacity(runs));
+        for scaling in (0..runs).map(|i| scalings.get(i).copied()) {
+            let known = ready.iter().position(|(of, _)| *of == scaling);
+            of_run.push(known.unwrap_or(ready.len()));
+            if known.is_none() {
+                let model = scaling.map_or(model, |scaling| model.features(scaling));
+                let prepared = model.ready(&on.name, &on.content, FitOptions::default())?;
+                ready.push((scaling, prepared));
+            }
+        }
+        Ok(Self { ready, of_run })
+    }
+
+    fn of(&self, run: usize) -> &Ready {
+        &self.ready[self.of_run[run]].1
+    }
+}
+
+/// The runs of one combination on one graph under several attacks.
+struct AttackedRuns<'a> {
+    on: &'a Benchmark,
+    graph: &'a Graph,
+    ready: ReadyRuns,
+    studies: &'a [AttackStudy],
+    seed: u64,
+    watch: &'a Callbacks<'a>,
+}
+
+impl AttackedRuns<'_> {
+    /// One run under every attack, of a model that was fitted earlier or is fitted now. Returns the
+    /// model with the inference rule against the last attack.
+    fn run(&self, i: usize, earlier: Option<Fitted>) -> Result<(Vec<AttackRun>, Fitted)> {
+        let split = &self.on.splits[i % self.on.splits.len()];
+        let seed = self.seed.wrapping_add(i as u64);
+        let mut fitted = match earlier {
+            Some(fitted) => fitted,
+            None => self.ready.of(i).fit(split, seed, self.watch)?,
+        };
+        let options = RunOptions::new(self.watch);
+        let mut runs = Vec::with_capacity(self.studies.len());
+        for study in self.studies {
+            let inference = study.resolved_model().inference;
+            if fitted.model().inference != inference && !inference.is_plain() {
+                fitted = fitted.with_inference(inference, &self.on.content, true)?;
+            }
+            let (run, _) = study.run_on_fitted(&fitted, self.graph, split, seed, options)?;
+            runs.push(run);
+        }
+        Ok((runs, fitted))
     }
 }
 
@@ -583,32 +672,13 @@ impl Reusable {
     }
 }
 
-/// Clean accuracy of a run, with the model's own inference.
-fn clean_accuracy(run: &AttackRun) -> f64 {
-    run.defended
-        .map_or(run.clean_accuracy, |d| d.clean_accuracy)
-}
-
-/// Attacked accuracy of a run, with the model's own inference.
-fn attacked_accuracy(run: &AttackRun) -> f64 {
-    run.defended
-        .map_or(run.attacked_accuracy, |d| d.attacked_accuracy)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use gnarl_nn::networks::Backbone;
 
     fn study() -> AxesStudy {
-        AxesStudy {
-            model: Model::new(Backbone::GCN).epochs(5),
-            runs: 2,
-            seed: 0,
-            attacks: Vec::new(),
-            which: Which::Everything,
-            rows: Vec::new(),
-        }
+        AxesStudy::new(Model::new(Backbone::GCN).epochs(5)).runs(2)
     }
 
     #[test]
@@ -722,7 +792,7 @@ mod tests {
 
     /// Models fitted once, and models fitted once for each attack, have the same results.
     #[test]
-    fn under_several_attacks_the_figures_are_those_of_each() {
+    fn several_attacks_give_the_results_of_each_alone() {
         let graph = gnarl_graph::generate::csbm(&Default::default(), 0).unwrap();
         let splits = graph.splits().to_vec();
         let on = Benchmark {
@@ -738,7 +808,7 @@ mod tests {
         assert_eq!(crf[0].choice, "clean-crf");
         for switched in [plain, crf] {
             let found = study()
-                .under(switched, &attacks, &on, &Callbacks::quiet())
+                .under_attacks(switched, &attacks, &on, &Callbacks::quiet())
                 .unwrap();
             assert_eq!((found.attacked.len(), found.models.len()), (2, 2));
             for (a, &attack) in attacks.iter().enumerate() {
@@ -751,16 +821,23 @@ mod tests {
                     .run(&on, &Callbacks::quiet())
                     .unwrap();
                 assert_eq!(
-                    result.over(attacked_accuracy).unwrap(),
+                    result.over(AttackRun::own_attacked_accuracy).unwrap(),
                     found.attacked[a],
                     "{attack}"
                 );
                 if a == 0 {
-                    assert_eq!(result.over(clean_accuracy).unwrap(), found.clean);
+                    assert_eq!(
+                        result.over(AttackRun::own_clean_accuracy).unwrap(),
+                        found.clean
+                    );
                 }
             }
         }
-        assert!(study().under(plain, &[], &on, &Callbacks::quiet()).is_err());
+        assert!(
+            study()
+                .under_attacks(plain, &[], &on, &Callbacks::quiet())
+                .is_err()
+        );
     }
 
     #[test]
@@ -781,11 +858,11 @@ mod tests {
         assert_eq!((found.len(), told), (7, 7));
         assert_eq!(found[0].name(), "plain");
         for combination in &found[1..] {
-            let Outcome::Evaluated(judged) = &combination.outcome else {
+            let Outcome::Evaluated(evaluated) = &combination.outcome else {
                 panic!("{combination:?}")
             };
-            assert_eq!(judged.clean.runs.len(), 2);
-            assert!(judged.minus_plain.is_some() && judged.attacked.is_empty());
+            assert_eq!(evaluated.clean.runs.len(), 2);
+            assert!(evaluated.minus_plain.is_some() && evaluated.attacked.is_empty());
         }
         let mlp = AxesStudy {
             model: Model::new(Backbone::MLP).epochs(2),

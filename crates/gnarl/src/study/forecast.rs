@@ -32,6 +32,7 @@ pub struct Planned {
 
 /// One cell with its forecast.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Cell {
     /// The name of the cell.
     pub name: String,
@@ -156,10 +157,10 @@ fn time(model: &Model, on: &Benchmark, seed: u64, watch: &Callbacks<'_>) -> Resu
             .epochs(epochs)
             .ready(&on.name, &on.content, FitOptions::default())?;
         let fitted = ready.fit(&split, seed, watch)?;
-        match watch.stopped() {
-            true => Err(stopped()),
-            false => Ok((fitted, start.elapsed().as_secs_f64())),
+        if watch.stopped() {
+            return Err(stopped());
         }
+        Ok((fitted, start.elapsed().as_secs_f64()))
     };
     // One-time costs of the program, such as starting threads, are not timed.
     fitted(1)?;

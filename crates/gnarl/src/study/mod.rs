@@ -5,9 +5,7 @@
 //! | --- | --- |
 //! | [`advise`] | recommended axes, by training and validation nodes or graphs alone |
 //! | [`train`] | accuracy of a model over splits and seeds, with the contribution of its axes |
-//! | [`attack`] | accuracy and success rate of a model under attack |
-//! | [`attack_cache`] | attacked graphs that several models share |
-//! | [`attack_compare`] | several models at several budgets on the same inputs |
+//! | [`attack`] | accuracy and success rate of one model or several under attack |
 //! | [`axes`] | the effect of the five axes alone, in pairs and together |
 //! | [`certify`] | predictions that no attacker within a radius can change |
 //! | [`forecast`] | the cells of a study before it is run, and about how long it would take |
@@ -19,9 +17,6 @@
 
 pub mod advise;
 pub mod attack;
-pub mod attack_cache;
-pub mod attack_compare;
-mod attack_set;
 pub mod axes;
 pub mod certify;
 pub mod forecast;

@@ -9,7 +9,7 @@ use gnarl_graph::{DenseMatrix, Graph, Split};
 use gnarl_linalg::symmetric_eigen;
 use serde::Serialize;
 
-use super::attack::{LabelKnowledge, answers, evade};
+use super::attack::{LabelKnowledge, evade, predicted_classes};
 use crate::model::Fitted;
 use gnarl_graph::{Error, Result};
 use gnarl_robust::attack::{Attack, Flip, Part};
@@ -17,11 +17,13 @@ use gnarl_robust::perturb::{Pair, flipped};
 
 /// The predictions of a fitted model on the nodes of a graph.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Portrait {
     /// The predicted class of every node.
     pub predicted: Vec<u32>,
     /// Probability of the predicted class, from 0 to 1.
-    pub sure: Vec<f32>,
+    #[serde(rename = "sure")]
+    pub confidence: Vec<f32>,
     /// Difference to the probability of the next class, from 0 to 1.
     pub margin: Vec<f32>,
     /// Predictions of each exit, for a model with exits.
@@ -38,21 +40,23 @@ pub struct Portrait {
 
 /// Predictions of every exit.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct ExitPortrait {
     /// Number of exits.
     pub num_exits: usize,
     /// Predicted class of every exit; the exits of a node are consecutive.
     #[serde(skip)]
-    pub said: Vec<u32>,
+    pub predicted: Vec<u32>,
     /// Probability of that class, from 0 to 1, in the same order.
     #[serde(skip)]
-    pub sure: Vec<f32>,
+    pub confidence: Vec<f32>,
     /// The exit that each node uses.
     pub taken: Vec<usize>,
 }
 
 /// Calibration: confidence of predictions against their accuracy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Calibration {
     /// Ten bins of equal width.
     pub bins: Vec<CalibrationBin>,
@@ -64,6 +68,7 @@ pub struct Calibration {
 
 /// Predictions of about the same confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[non_exhaustive]
 pub struct CalibrationBin {
     /// Number of predictions.
     pub count: usize,
@@ -77,14 +82,15 @@ const BINS: usize = 10;
 
 impl Calibration {
     /// Computes the calibration from the confidence and the correctness of each prediction.
-    pub fn of(answers: impl IntoIterator<Item = (f32, bool)>) -> Self {
+    #[must_use]
+    pub fn of(predictions: impl IntoIterator<Item = (f32, bool)>) -> Self {
         let mut sums = [(0usize, 0.0, 0usize); BINS];
-        for (sure, right) in answers {
-            let (count, confidence, hits) =
-                &mut sums[((f64::from(sure) * BINS as f64) as usize).min(BINS - 1)];
+        for (confidence, correct) in predictions {
+            let bin = ((f64::from(confidence) * BINS as f64) as usize).min(BINS - 1);
+            let (count, sum, hits) = &mut sums[bin];
             *count += 1;
-            *confidence += f64::from(sure);
-            *hits += usize::from(right);
+            *sum += f64::from(confidence);
+            *hits += usize::from(correct);
         }
         let total = sums.iter().map(|(count, ..)| count).sum::<usize>().max(1) as f64;
         let bin = |&(count, confidence, hits): &(usize, f64, usize)| {
@@ -110,41 +116,43 @@ pub fn portrait(fitted: &Fitted, content: &Content, split: &Split) -> Result<Por
     let graph = content.graph()?;
     let predictions = fitted.predict(content)?;
     let rows = &predictions.probabilities;
-    let (mut sure, mut margin) = (
+    let (mut confidence, mut margin) = (
         Vec::with_capacity(rows.num_rows()),
         Vec::with_capacity(rows.num_rows()),
     );
     for u in 0..rows.num_rows() {
         let mut sorted = rows.row(u).to_vec();
         sorted.sort_by(|a, b| b.total_cmp(a));
-        sure.push(sorted.first().copied().unwrap_or(0.0));
+        confidence.push(sorted.first().copied().unwrap_or(0.0));
         margin.push(sorted.first().copied().unwrap_or(0.0) - sorted.get(1).copied().unwrap_or(0.0));
     }
     let classes = fitted.classes().len();
     let mut confusion = vec![vec![0; classes]; classes];
-    let mut judged = Vec::new();
+    let mut evaluated = Vec::new();
     if let Some(labels) = graph.labels() {
         let known = fitted.matched(labels);
         for &u in split.test() {
             let Some(truth) = labels.get(u).and_then(|class| known[class as usize]) else {
                 continue;
             };
-            let said = predictions.classes[u as usize];
-            confusion[truth as usize][said as usize] += 1;
-            judged.push((sure[u as usize], truth == said));
+            let predicted = predictions.classes[u as usize];
+            confusion[truth as usize][predicted as usize] += 1;
+            evaluated.push((confidence[u as usize], truth == predicted));
         }
     }
-    let exits = match (fitted.exit_answers(content)?, predictions.exits) {
-        (Some(answers), Some(taken)) => {
+    let exits = match (fitted.exit_predictions(content)?, predictions.exits) {
+        (Some(exit_predictions), Some(taken)) => {
             let each = || {
                 (0..graph.num_nodes())
-                    .flat_map(|u| (0..answers.num_exits()).map(move |exit| (exit, u)))
+                    .flat_map(|u| (0..exit_predictions.num_exits()).map(move |exit| (exit, u)))
             };
             Some(ExitPortrait {
-                num_exits: answers.num_exits(),
-                said: each().map(|(exit, u)| answers.class(exit, u)).collect(),
-                sure: each()
-                    .map(|(exit, u)| answers.probability(exit, u) as f32)
+                num_exits: exit_predictions.num_exits(),
+                predicted: each()
+                    .map(|(exit, u)| exit_predictions.class(exit, u))
+                    .collect(),
+                confidence: each()
+                    .map(|(exit, u)| exit_predictions.probability(exit, u) as f32)
                     .collect(),
                 taken,
             })
@@ -154,11 +162,11 @@ pub fn portrait(fitted: &Fitted, content: &Content, split: &Split) -> Result<Por
     Ok(Portrait {
         plane: plane(rows)?,
         predicted: predictions.classes,
-        sure,
+        confidence,
         margin,
         exits,
         confusion,
-        calibration: Calibration::of(judged),
+        calibration: Calibration::of(evaluated),
     })
 }
 
@@ -181,7 +189,7 @@ fn plane(rows: &DenseMatrix<f32>) -> Result<Vec<[f32; 2]>> {
     }
     let failed = |_| Error::Internal {
         op: "portrait",
-        what: "the directions of the answers were not found".into(),
+        what: "the eigenvectors of the predictions were not found".into(),
     };
     let (_, vectors) = symmetric_eigen(c, &covariance, true).map_err(failed)?;
     // Eigenvalues ascend; the vectors are stored one after another.
@@ -211,6 +219,7 @@ fn plane(rows: &DenseMatrix<f32>) -> Result<Vec<[f32; 2]>> {
 
 /// An attack on edges as a walk: its flips in order, and their effect after some of them.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Walk {
     /// Node pairs, and true if an edge was added.
     #[serde(skip)]
@@ -221,6 +230,7 @@ pub struct Walk {
 
 /// The effect of so many flips.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct WalkStep {
     /// Number of flips.
     pub flips: usize,
@@ -241,7 +251,7 @@ pub fn walk(
     seed: u64,
     steps: usize,
 ) -> Result<Walk> {
-    let (scaled, model) = (fitted.scaled(graph)?, fitted.bare());
+    let (scaled, model) = (fitted.scaled(graph)?, fitted.attack_target());
     let (attacked, _) = evade(
         &scaled,
         &model,
@@ -262,35 +272,39 @@ pub fn walk_along(
     flips: &[Flip],
     steps: usize,
 ) -> Result<Walk> {
-    let (scaled, model) = (fitted.scaled(graph)?, fitted.bare());
+    let (scaled, model) = (fitted.scaled(graph)?, fitted.attack_target());
     let edge = |part: Part| match part {
         Part::Edge(u, v) => Some(((u, v), !graph.has_edge(u, v))),
         Part::Feature(..) => None,
     };
     let flips: Vec<(Pair, bool)> = flips.iter().filter_map(|flip| edge(flip.part)).collect();
-    let labels = graph
-        .labels()
-        .ok_or_else(|| Error::argument("walk", "the graph has no labels"))?;
+    let labels = graph.labels().ok_or_else(|| {
+        Error::missing(
+            "walk",
+            "the graph has no labels",
+            "take a graph with labels",
+        )
+    })?;
     let known = fitted.matched(labels);
     let items: Vec<(u32, u32)> = (split.test().iter())
         .filter_map(|&u| Some((u, known[labels.get(u)? as usize]?)))
         .collect();
-    let before = answers(&model, &scaled)?;
+    let before = predicted_classes(&model, &scaled)?;
     let mut counts: Vec<usize> = (0..=steps)
         .map(|i| i * flips.len() / steps.max(1))
         .collect();
     counts.dedup();
     let step = |count: usize| {
         let pairs: Vec<Pair> = flips[..count].iter().map(|(pair, _)| *pair).collect();
-        let after = answers(&model, &flipped(&scaled, &pairs)?)?;
-        let right = items
+        let after = predicted_classes(&model, &flipped(&scaled, &pairs)?)?;
+        let correct = items
             .iter()
             .filter(|(u, class)| after[*u as usize] == *class as usize)
             .count();
         let turned = (0..after.len())
             .filter(|&u| after[u] != before[u])
             .map(|u| (u as u32, after[u] as u32));
-        let accuracy = 100.0 * right as f64 / items.len().max(1) as f64;
+        let accuracy = 100.0 * correct as f64 / items.len().max(1) as f64;
         Ok(WalkStep {
             flips: count,
             accuracy,
@@ -356,25 +370,29 @@ mod tests {
             .unwrap();
         let split = &on.splits[0];
         let found = portrait(&fitted, &on.content, split).unwrap();
-        let right: usize = (0..3).map(|c| found.confusion[c][c]).sum();
+        let correct: usize = (0..3).map(|c| found.confusion[c][c]).sum();
         let all: usize = found.confusion.iter().flatten().sum();
         let predictions = fitted.predict(&on.content).unwrap();
         let told = fitted
             .accuracy_on(&predictions, &on.content, Of::Test.of(split))
             .unwrap()
             .unwrap();
-        assert!((100.0 * right as f64 / all as f64 - told).abs() < 1e-9);
+        assert!((100.0 * correct as f64 / all as f64 - told).abs() < 1e-9);
         assert_eq!(all, split.test().len());
         let exits = found.exits.unwrap();
         assert_eq!(
-            (exits.num_exits, exits.said.len(), exits.sure.len()),
+            (
+                exits.num_exits,
+                exits.predicted.len(),
+                exits.confidence.len()
+            ),
             (3, 900, 900)
         );
         assert!(
             found
                 .margin
                 .iter()
-                .zip(&found.sure)
+                .zip(&found.confidence)
                 .all(|(m, s)| (0.0..=*s).contains(m))
         );
         // Classes with different distributions have different places.

@@ -14,6 +14,7 @@ use gnarl_robust::inference::{CleanInputs, FittedInference, Inference};
 
 /// Predictions and their accuracy.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct PredictResult {
     /// The data that was predicted on. For the dataset that a model was trained on, it is the part
     /// that was used for training.
@@ -51,14 +52,16 @@ pub fn of_fitted(fitted: &Fitted, data: &Dataset) -> Result<PredictResult> {
     let held_out = recognised.is_some();
     let content = recognised.unwrap_or_else(|| data.content.clone());
     let predictions = fitted.predict(&content)?;
-    let items: Vec<u32> = match held_out {
-        true => Part::Test.of(&fitted.trained_on().split).to_vec(),
-        false => (0..content.num_items() as u32).collect(),
+    let items: Vec<u32> = if held_out {
+        Part::Test.of(&fitted.trained_on().split).to_vec()
+    } else {
+        (0..content.num_items() as u32).collect()
     };
-    let is_plain = fitted.reading().is_plain();
-    let plain_accuracy = match is_plain || !held_out {
-        true => None,
-        false => fitted.accuracy_on(&fitted.predict_plainly(&content)?, &content, &items)?,
+    let is_plain = fitted.fitted_inference().is_plain();
+    let plain_accuracy = if is_plain || !held_out {
+        None
+    } else {
+        fitted.accuracy_on(&fitted.predict_plain(&content)?, &content, &items)?
     };
     Ok(PredictResult {
         classes: fitted.classes().to_vec(),
@@ -69,7 +72,7 @@ pub fn of_fitted(fitted: &Fitted, data: &Dataset) -> Result<PredictResult> {
         unknown_classes: content
             .labels()
             .map_or_else(Vec::new, |labels| fitted.unknown_classes(labels)),
-        inference: (!is_plain).then(|| fitted.reading().inference()),
+        inference: (!is_plain).then(|| fitted.fitted_inference().inference()),
         predictions,
         content,
     })
@@ -99,7 +102,7 @@ impl ClassifierStudy {
             None => (data.graph()?.clone(), None),
         };
         let graph = Scaler::fit(self.scaling, [&graph].into_iter())?.scaled(&graph)?;
-        let reading = match self.inference {
+        let fitted_inference = match self.inference {
             Some(inference) => {
                 let train = split.as_ref().map(Split::train);
                 let val = split.as_ref().map(Split::val);
@@ -112,19 +115,18 @@ impl ClassifierStudy {
             }
             None => FittedInference::default(),
         };
-        let probabilities = reading.answer(model, &graph, self.seed)?;
+        let probabilities = fitted_inference.predict(model, &graph, self.seed)?;
         let predictions = Predictions {
             classes: classes_of(&probabilities),
             probabilities,
             exits: None,
         };
         let test = split.as_ref().map_or(&[][..], Split::test);
-        let plain_accuracy = match reading.is_plain() {
-            true => None,
-            false => {
-                let plain = FittedInference::default().answer(model, &graph, self.seed)?;
-                accuracy(&graph, test, &classes_of(&plain))
-            }
+        let plain_accuracy = if fitted_inference.is_plain() {
+            None
+        } else {
+            let plain = FittedInference::default().predict(model, &graph, self.seed)?;
+            accuracy(&graph, test, &classes_of(&plain))
         };
         Ok(PredictResult {
             classes: class_names(&graph, predictions.probabilities.num_cols()),
@@ -133,7 +135,7 @@ impl ClassifierStudy {
             plain_accuracy,
             scores: class_scores(&graph, test, &predictions)?,
             unknown_classes: Vec::new(),
-            inference: (!reading.is_plain()).then(|| reading.inference()),
+            inference: (!fitted_inference.is_plain()).then(|| fitted_inference.inference()),
             predictions,
             content: Content::Graph(graph),
         })
@@ -182,10 +184,10 @@ pub fn fit_inference(
         );
         return Err(Error::argument("inference", what));
     }
-    let reading = inference.fit(model, graph, train)?;
+    let fitted_inference = inference.fit(model, graph, train)?;
     match val.filter(|_| inference.tunes()) {
-        Some(val) => reading.tuned(model, graph, val, seed),
-        None => Ok(reading),
+        Some(val) => fitted_inference.tuned(model, graph, val, seed),
+        None => Ok(fitted_inference),
     }
 }
 
@@ -195,7 +197,7 @@ pub fn without_inputs(inference: Inference) -> Result<FittedInference> {
         .fit_to(&NoModel, CleanInputs::Graphs(&[]))
         .map_err(|_| {
             let what = format!(
-                "{} learns what clean inputs look like: hand over the graph that the model was trained on",
+                "{} is fitted to clean inputs: pass the graph that the model was trained on",
                 inference.name()
             );
             Error::argument("inference", what)
@@ -206,13 +208,13 @@ pub fn without_inputs(inference: Inference) -> Result<FittedInference> {
 /// features are scaled for it.
 pub fn under(
     fitted: &Fitted,
-    reading: &FittedInference,
+    fitted_inference: &FittedInference,
     scaled: &Graph,
     seed: u64,
 ) -> Result<DenseMatrix<f32>> {
     // The network inside allows short cuts; the defence comes first.
     let graph = fitted.model().defense.method().preprocessed(scaled)?;
-    reading.answer(fitted.network()?, &graph, seed)
+    fitted_inference.predict(fitted.network()?, &graph, seed)
 }
 
 /// A placeholder model for inference rules that need no model while they are fitted.
@@ -327,7 +329,7 @@ mod tests {
     fn rules_that_learn_need_inputs() {
         assert!(without_inputs(RobustCrf::default().into()).is_ok());
         let e = without_inputs(CleanCrf::default().into()).unwrap_err();
-        let expected = "inference: clean-crf learns what clean inputs look like";
+        let expected = "inference: clean-crf is fitted to clean inputs";
         assert!(e.to_string().starts_with(expected), "{e}");
     }
 }

@@ -1,6 +1,22 @@
-//! Measures how far predictions move when the input does: by sampling (expected robustness,
+//! Measures how much predictions change with the input: by sampling (expected robustness,
 //! [Abbahaddou et al. 2024](https://arxiv.org/abs/2404.17947)) and by upper bounds. In a set of
 //! graphs, the regions lie around each of the test graphs.
+//!
+//! ```
+//! use gnarl::graph::generate::{CsbmConfig, csbm};
+//! use gnarl::perturb::{Ball, Norm, Sampler};
+//! use gnarl::prelude::*;
+//! use gnarl::robustness::{Region, Settings};
+//! use gnarl::study::robustness::{RobustnessCallbacks, RobustnessStudy};
+//! let data = Dataset::from_graph("blocks", csbm(&CsbmConfig::default(), 0)?);
+//! let model = Model::new(Backbone::GCN).epochs(20);
+//! let region = Region::Features(Ball::new(Norm::L2, 0.1, Sampler::Exact)?);
+//! let settings = Settings { region, samples: 20, sigmas: vec![0.05], seed: 0 };
+//! let study = RobustnessStudy::new(model, [settings]);
+//! let found = study.run(&data.benchmark(0, 1)?, &RobustnessCallbacks::quiet())?;
+//! println!("mean distance {:.3}", found.curve[0].pooled.mean);
+//! # Ok::<(), gnarl_graph::Error>(())
+//! ```
 
 use std::time::Instant;
 
@@ -11,7 +27,7 @@ use gnarl_graph::{Error, Graph};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::summary::Accuracy;
+use super::summary::{Accuracy, test_accuracy};
 use crate::model::fit::{FitOptions, Ready};
 use crate::model::{Fitted, Model};
 use gnarl_graph::Result;
@@ -19,13 +35,14 @@ use gnarl_nn::train::Callbacks;
 use gnarl_robust::classifier::{Classifier, WhiteBox};
 use gnarl_robust::inference::{Defended, FittedInference, PerturbationTarget};
 use gnarl_robust::robustness::bounds::{Distance, operator_distance};
-use gnarl_robust::robustness::estimate::{drawn_graph, estimate_watched};
+use gnarl_robust::robustness::estimate::{estimate_watched, sampled_graph};
 use gnarl_robust::robustness::{
     Bound, Bounds, Budget, Estimate, Region, SampleCallbacks, ScoreDistances, Settings, estimate,
 };
 
-/// A model, and the regions around its input to sample from.
+/// Estimates and bounds the robustness of a model in regions around its input.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct RobustnessStudy {
     /// The model.
     pub model: Model,
@@ -38,15 +55,35 @@ pub struct RobustnessStudy {
 }
 
 /// Callbacks while a study runs.
-pub struct RobustnessWatch<'a> {
+pub struct RobustnessCallbacks<'a> {
     /// Callbacks of the training.
     pub training: Callbacks<'a>,
     /// Called with the number of new samples since the last call.
     pub on_samples: &'a (dyn Fn(usize) + Sync),
 }
 
+impl RobustnessCallbacks<'_> {
+    /// No progress and no cancellation.
+    #[must_use]
+    pub fn quiet() -> Self {
+        Self {
+            training: Callbacks::quiet(),
+            on_samples: &|_| (),
+        }
+    }
+
+    /// The callbacks of sampling.
+    fn samples(&self) -> SampleCallbacks<'_> {
+        SampleCallbacks {
+            on_samples: self.on_samples,
+            stop: self.training.stop,
+        }
+    }
+}
+
 /// The result at each radius, and the accuracy of the models.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct RobustnessResult {
     /// Accuracy on test nodes or graphs over runs; `None` without labels.
     pub test_accuracy: Option<Accuracy>,
@@ -64,6 +101,7 @@ pub struct RobustnessResult {
 
 /// The result at one radius.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct RadiusReport {
     /// Estimate over the samples of all runs, for a set around each test graph; its intervals hold
     /// for these networks, not for others.
@@ -79,6 +117,7 @@ pub struct RadiusReport {
 
 /// One bound over all runs and, for a set, over their test graphs, next to the sampled distance.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct BoundReport {
     /// The distance that is bounded.
     pub distance: Distance,
@@ -89,17 +128,70 @@ pub struct BoundReport {
     pub sound: f64,
     /// The published formula, which may be too small ([Abbahaddou et al.
     /// 2024](https://arxiv.org/abs/2404.17947)).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub thesis: Option<f64>,
+    #[serde(rename = "thesis", skip_serializing_if = "Option::is_none")]
+    pub published: Option<f64>,
     /// Largest distance of a sample.
-    pub seen: f64,
+    #[serde(rename = "seen")]
+    pub largest_sampled: f64,
     /// True if a sample of some run exceeded the published formula.
-    pub thesis_exceeded: bool,
+    #[serde(rename = "thesis_exceeded")]
+    pub published_exceeded: bool,
+}
+
+impl BoundReport {
+    /// A bound of one case.
+    fn new(bound: &Bound, operator_distance: Option<f64>, estimate: &Estimate) -> Self {
+        let largest_sampled = match bound.distance {
+            Distance::L1 => estimate.scores.l1,
+            Distance::L2 => estimate.scores.l2,
+            Distance::Linf => estimate.scores.linf,
+            Distance::Scaled => estimate.largest,
+        };
+        Self {
+            distance: bound.distance,
+            operator_distance,
+            sound: bound.sound,
+            published: bound.thesis,
+            largest_sampled,
+            published_exceeded: bound.thesis.is_some_and(|bound| bound < largest_sampled),
+        }
+    }
+
+    /// Adds another case: the larger bounds and distances.
+    fn loosen(&mut self, other: &Self) {
+        self.sound = self.sound.max(other.sound);
+        self.published = self.published.zip(other.published).map(|(a, b)| a.max(b));
+        self.largest_sampled = self.largest_sampled.max(other.largest_sampled);
+        self.published_exceeded |= other.published_exceeded;
+    }
 }
 
 impl RobustnessStudy {
+    /// One run of a model, with seed 0, at each of these settings.
+    #[must_use]
+    pub fn new(model: Model, settings: impl IntoIterator<Item = Settings>) -> Self {
+        Self {
+            model,
+            settings: settings.into_iter().collect(),
+            runs: 1,
+            seed: 0,
+        }
+    }
+
+    /// Sets the number of networks.
+    #[must_use]
+    pub fn runs(self, runs: usize) -> Self {
+        Self { runs, ..self }
+    }
+
+    /// Sets the seed of the first run.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
     /// The part of the input that moves, which an inference rule perturbs.
-    pub fn moved_part(region: &Region) -> PerturbationTarget {
+    pub fn perturbed_part(region: &Region) -> PerturbationTarget {
         match region {
             Region::Structure { .. } => PerturbationTarget::Structure,
             Region::Features(_) | Region::Both { .. } => PerturbationTarget::Features,
@@ -128,8 +220,61 @@ impl RobustnessStudy {
     }
 
     /// Fits models, then estimates and bounds their robustness at every radius.
-    pub fn run(&self, on: &Benchmark, watch: &RobustnessWatch<'_>) -> Result<RobustnessResult> {
+    pub fn run(&self, on: &Benchmark, watch: &RobustnessCallbacks<'_>) -> Result<RobustnessResult> {
         let start = Instant::now();
+        let fitted = self.fit(on, &watch.training)?;
+        let train_seconds = start.elapsed().as_secs_f64();
+        let inputs = fitted
+            .iter()
+            .map(|model| inputs_of(model, &on.content))
+            .collect::<Result<Vec<_>>>()?;
+        let cases: Vec<Case<'_>> = fitted
+            .iter()
+            .zip(&inputs)
+            .flat_map(|(fitted, inputs)| inputs.iter().map(|input| Case::new(fitted, input)))
+            .collect();
+        for settings in &self.settings {
+            cases
+                .iter()
+                .try_for_each(|case| case.settings(settings).check(&case.input.graph))?;
+        }
+        let test_accuracy = test_accuracy(&fitted, &on.content)?;
+        let (bounds, mut no_bounds) = match self.bounds(&cases) {
+            Ok(bounds) => (bounds, None),
+            Err(why) => (Vec::new(), Some(why.to_string())),
+        };
+        let cases = Cases {
+            cases: &cases,
+            inputs: &inputs,
+            bounds: &bounds,
+        };
+        let mut curve = Vec::with_capacity(self.settings.len());
+        let mut interrupted = fitted.iter().any(|model| model.report().interrupted);
+        for settings in &self.settings {
+            match cases.radius(settings, watch)? {
+                Some((report, why_not)) => {
+                    curve.push(report);
+                    no_bounds = why_not.or(no_bounds);
+                }
+                None => {
+                    interrupted = true;
+                    break;
+                }
+            }
+        }
+        Ok(RobustnessResult {
+            test_accuracy,
+            curve,
+            no_bounds,
+            interrupted,
+            train_seconds,
+            seconds: start.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// The model of every run. Perturbations apply to features as the network takes them: scaled in
+    /// one way for all runs, as in the first run.
+    fn fit(&self, on: &Benchmark, watch: &Callbacks<'_>) -> Result<Vec<Fitted>> {
         let ready = self
             .model
             .ready(&on.name, &on.content, FitOptions::default())?;
@@ -146,104 +291,23 @@ impl RobustnessStudy {
             self.samples(on) as f64,
         )?;
         let one = |ready: &Ready, i: usize| {
-            let (split, seed) = (
-                &on.splits[i % on.splits.len()],
-                self.seed.wrapping_add(i as u64),
-            );
-            ready.fit(split, seed, &watch.training)
+            let split = &on.splits[i % on.splits.len()];
+            ready.fit(split, self.seed.wrapping_add(i as u64), watch)
         };
-        // Perturbations apply to features as the network takes them: scaled in one way for all
-        // runs, as in the first run.
         let first = one(&ready, 0)?;
-        let settled = self.model.features(first.scaler().scaling());
-        let ready = settled.ready(&on.name, &on.content, FitOptions::default())?;
+        let scaled = self.model.features(first.scaler().scaling());
+        let ready = scaled.ready(&on.name, &on.content, FitOptions::default())?;
         let others = (1..self.runs)
             .into_par_iter()
             .map(|i| one(&ready, i))
             .collect::<Result<Vec<_>>>()?;
-        let fitted: Vec<Fitted> = std::iter::once(first).chain(others).collect();
-        let train_seconds = start.elapsed().as_secs_f64();
-        let inputs = fitted
-            .iter()
-            .map(|model| looked_at(model, &on.content))
-            .collect::<Result<Vec<_>>>()?;
-        let cases = || {
-            fitted
-                .iter()
-                .zip(&inputs)
-                .flat_map(|(fitted, inputs)| inputs.iter().map(move |i| (fitted, i)))
-        };
-        let cases: Vec<Case<'_>> = cases()
-            .map(|(fitted, input)| Case::new(fitted, input))
-            .collect();
-        for settings in &self.settings {
-            cases
-                .iter()
-                .try_for_each(|case| case.settings(settings).check(&case.input.graph))?;
-        }
-        let accuracies = fitted.iter().map(|model| {
-            let predictions = model.predict(&on.content)?;
-            model.accuracy_on(&predictions, &on.content, model.trained_on().split.test())
-        });
-        let test_accuracy = Accuracy::of_all(accuracies.collect::<Result<Vec<_>>>()?.into_iter())?;
-        let (bounds, mut no_bounds) = match self.bounds(&cases) {
-            Ok(bounds) => (bounds, None),
-            Err(why) => (Vec::new(), Some(why.to_string())),
-        };
-        let mut curve = Vec::with_capacity(self.settings.len());
-        let mut interrupted = fitted.iter().any(|model| model.report().interrupted);
-        for settings in &self.settings {
-            if watch.training.stopped() {
-                interrupted = true;
-                break;
-            }
-            let started = Instant::now();
-            let samples = SampleCallbacks {
-                on_samples: watch.on_samples,
-                stop: watch.training.stop,
-            };
-            let estimates = cases.iter().map(|case| case.estimate(settings, samples));
-            let Some(estimates) = estimates.collect::<Result<Option<Vec<Estimate>>>>()? else {
-                interrupted = true;
-                break;
-            };
-            let seconds = started.elapsed().as_secs_f64();
-            let found = match bounds.is_empty() {
-                true => Ok(Vec::new()),
-                false => bound(&bounds, &cases, settings, &estimates, samples),
-            };
-            let found = found.unwrap_or_else(|why| {
-                no_bounds = Some(why.to_string());
-                Vec::new()
-            });
-            let mut left = &estimates[..];
-            let of_run = |inputs: &Vec<Input>| {
-                let (own, others) = left.split_at(inputs.len());
-                left = others;
-                own.iter().map(|e| e.mean).sum::<f64>() / own.len() as f64
-            };
-            curve.push(RadiusReport {
-                distance: Accuracy::of(inputs.iter().map(of_run).collect())?,
-                pooled: pooled(&estimates, &settings.sigmas),
-                bounds: found,
-                seconds,
-            });
-        }
-        let seconds = start.elapsed().as_secs_f64();
-        Ok(RobustnessResult {
-            test_accuracy,
-            curve,
-            no_bounds,
-            interrupted,
-            train_seconds,
-            seconds,
-        })
+        Ok(std::iter::once(first).chain(others).collect())
     }
 
     /// The bounds of every case; fails if the model has none.
     fn bounds<'a>(&self, cases: &'a [Case<'_>]) -> Result<Vec<(&'a WhiteBox, Bounds)>> {
         let is_plain = self.model.inference.is_plain();
-        let one = |case: &'a Case<'_>| bounds_of(&case.bare, is_plain, &case.input.graph);
+        let one = |case: &'a Case<'_>| bounds_of(&case.attack_target, is_plain, &case.input.graph);
         cases.iter().map(one).collect()
     }
 }
@@ -254,10 +318,10 @@ fn bounds_of<'a>(
     is_plain: bool,
     graph: &Graph,
 ) -> Result<(&'a WhiteBox, Bounds)> {
-    let refuse = |what| Err(Error::argument("bounds", what));
+    let refuse = |what: &str| Err(Error::unsupported("bounds", what));
     match (is_plain, model.white_box()) {
-        (false, _) => refuse("they are for a plain forward pass, not for another inference"),
-        (true, None) => refuse("they are for plain networks of gnarl, without exits and defences"),
+        (false, _) => refuse("they hold for a plain forward pass, not for another inference rule"),
+        (true, None) => refuse("they hold for plain networks of gnarl, without exits and defences"),
         (true, Some(network)) => Ok((network, Bounds::new(network, graph)?)),
     }
 }
@@ -266,19 +330,20 @@ fn bounds_of<'a>(
 /// sampling, and the bounds or why there are none.
 pub fn measure(
     model: &dyn Classifier,
-    reading: &FittedInference,
+    inference: &FittedInference,
     graph: &Graph,
     settings: &Settings,
 ) -> Result<(Estimate, Result<Vec<Bound>>)> {
-    let is_plain = reading.is_plain();
+    let is_plain = inference.is_plain();
     let defended = Defended {
         model,
-        reading,
+        inference: inference,
         seed: settings.seed,
     };
-    let found = match is_plain {
-        true => estimate(model, graph, settings)?,
-        false => estimate(&defended, graph, settings)?,
+    let found = if is_plain {
+        estimate(model, graph, settings)?
+    } else {
+        estimate(&defended, graph, settings)?
     };
     let bounds = bounds_of(model, is_plain, graph)
         .and_then(|(_, bounds)| bounds.within(settings.region.budget()));
@@ -293,7 +358,7 @@ struct Input {
 }
 
 /// The inputs of a fitted model: its graph, or the test graphs of its set that have nodes.
-fn looked_at(fitted: &Fitted, content: &Content) -> Result<Vec<Input>> {
+fn inputs_of(fitted: &Fitted, content: &Content) -> Result<Vec<Input>> {
     let set = match content {
         Content::Graph(graph) => {
             return Ok(vec![Input {
@@ -315,22 +380,20 @@ fn looked_at(fitted: &Fitted, content: &Content) -> Result<Vec<Input>> {
         })
     };
     let inputs = with_nodes.map(one).collect::<Result<Vec<_>>>()?;
-    match inputs.is_empty() {
-        false => Ok(inputs),
-        true => {
-            let what = format!(
-                "fold {} has no test graph with nodes to perturb",
-                split.name()
-            );
-            Err(Error::argument("robustness", what))
-        }
+    if inputs.is_empty() {
+        let what = format!(
+            "fold {} has no test graph with nodes to perturb",
+            split.name()
+        );
+        return Err(Error::argument("robustness", what));
     }
+    Ok(inputs)
 }
 
 /// A fitted model and a graph to perturb.
 struct Case<'a> {
     fitted: &'a Fitted,
-    bare: crate::model::fitted::PreprocessedModel<'a>,
+    attack_target: crate::model::fitted::PreprocessedModel<'a>,
     input: &'a Input,
 }
 
@@ -338,7 +401,7 @@ impl<'a> Case<'a> {
     fn new(fitted: &'a Fitted, input: &'a Input) -> Self {
         Self {
             fitted,
-            bare: fitted.bare(),
+            attack_target: fitted.attack_target(),
             input,
         }
     }
@@ -376,17 +439,119 @@ impl<'a> Case<'a> {
         watch: SampleCallbacks<'_>,
     ) -> Result<Option<Estimate>> {
         let (graph, settings) = (&self.input.graph, &self.settings(settings));
-        match self.fitted.reading().is_plain() {
-            true => estimate_watched(&self.bare, graph, settings, watch),
-            false => {
-                let reading = self.fitted.reading();
-                let defended = Defended {
-                    model: &self.bare,
-                    reading,
-                    seed: self.fitted.seed(),
-                };
-                estimate_watched(&defended, graph, settings, watch)
+        let inference = self.fitted.fitted_inference();
+        if inference.is_plain() {
+            return estimate_watched(&self.attack_target, graph, settings, watch);
+        }
+        let defended = Defended {
+            model: &self.attack_target,
+            inference: inference,
+            seed: self.fitted.seed(),
+        };
+        estimate_watched(&defended, graph, settings, watch)
+    }
+}
+
+/// The fitted models with the graphs to perturb, and their bounds.
+struct Cases<'a> {
+    /// The cases of all runs, one run after the other.
+    cases: &'a [Case<'a>],
+    /// The inputs of each run.
+    inputs: &'a [Vec<Input>],
+    /// The bounds of every case; empty if the model has none.
+    bounds: &'a [(&'a WhiteBox, Bounds)],
+}
+
+impl Cases<'_> {
+    /// The result at one radius, and the reason why it has no bounds if they failed. `None` if
+    /// stopped.
+    fn radius(
+        &self,
+        settings: &Settings,
+        watch: &RobustnessCallbacks<'_>,
+    ) -> Result<Option<(RadiusReport, Option<String>)>> {
+        if watch.training.stopped() {
+            return Ok(None);
+        }
+        let (start, samples) = (Instant::now(), watch.samples());
+        let estimates = self
+            .cases
+            .iter()
+            .map(|case| case.estimate(settings, samples));
+        let Some(estimates) = estimates.collect::<Result<Option<Vec<Estimate>>>>()? else {
+            return Ok(None);
+        };
+        let seconds = start.elapsed().as_secs_f64();
+        let (bounds, why_not) = match self.bound(settings, &estimates, samples) {
+            Ok(bounds) => (bounds, None),
+            Err(why) => (Vec::new(), Some(why.to_string())),
+        };
+        let report = RadiusReport {
+            distance: Accuracy::of(self.run_means(&estimates))?,
+            pooled: pooled(&estimates, &settings.sigmas),
+            bounds,
+            seconds,
+        };
+        Ok(Some((report, why_not)))
+    }
+
+    /// The mean estimate of every run.
+    fn run_means(&self, estimates: &[Estimate]) -> Vec<f64> {
+        let mut rest = estimates;
+        let of_run = |inputs: &Vec<Input>| {
+            let (own, others) = rest.split_at(inputs.len());
+            rest = others;
+            own.iter().map(|e| e.mean).sum::<f64>() / own.len() as f64
+        };
+        self.inputs.iter().map(of_run).collect()
+    }
+
+    /// The bounds at a radius: the loosest of all cases, next to the largest sampled distance.
+    fn bound(
+        &self,
+        settings: &Settings,
+        estimates: &[Estimate],
+        watch: SampleCallbacks<'_>,
+    ) -> Result<Vec<BoundReport>> {
+        if self.bounds.is_empty() {
+            return Ok(Vec::new());
+        }
+        let distance = self.operator_distance(settings, watch)?;
+        let mut found: Vec<BoundReport> = Vec::new();
+        for (((_, bounds), case), estimate) in self.bounds.iter().zip(self.cases).zip(estimates) {
+            let mut all: Vec<_> = bounds
+                .within(case.settings(settings).region.budget())?
+                .into_iter()
+                .map(|bound| (bound, None))
+                .collect();
+            if let Some(distance) = distance {
+                all.insert(1, (bounds.within_distance(distance)?, Some(distance)));
             }
+            for (i, (bound, operator_distance)) in all.into_iter().enumerate() {
+                let report = BoundReport::new(&bound, operator_distance, estimate);
+                match found.get_mut(i) {
+                    None => found.push(report),
+                    Some(known) => known.loosen(&report),
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The largest operator distance of the sampled graphs, for flips on one graph: its sampled
+    /// graphs are the same in every run.
+    fn operator_distance(
+        &self,
+        settings: &Settings,
+        watch: SampleCallbacks<'_>,
+    ) -> Result<Option<f64>> {
+        match (settings.region.budget(), self.bounds, self.cases) {
+            (Budget::Structure { .. }, [(model, _), ..], [case, ..])
+                if case.input.place.is_none() =>
+            {
+                largest_operator_distance(model, &case.input.graph, settings, watch)
+            }
+            _ => Ok(None),
         }
     }
 }
@@ -415,68 +580,9 @@ fn pooled(estimates: &[Estimate], sigmas: &[f64]) -> Estimate {
     }
 }
 
-/// The bounds of every case at a radius: the loosest of each, next to the largest sampled distance.
-fn bound(
-    bounds: &[(&WhiteBox, Bounds)],
-    cases: &[Case<'_>],
-    settings: &Settings,
-    estimates: &[Estimate],
-    watch: SampleCallbacks<'_>,
-) -> Result<Vec<BoundReport>> {
-    // On one graph, the sampled graphs are the same in every run.
-    let distance = match (settings.region.budget(), bounds.first(), cases.first()) {
-        (
-            Budget::Structure { .. },
-            Some((model, _)),
-            Some(Case {
-                input: Input { graph, place: None },
-                ..
-            }),
-        ) => farthest(model, graph, settings, watch)?,
-        _ => None,
-    };
-    let mut found: Vec<BoundReport> = Vec::new();
-    for (((_, bounds), case), estimate) in bounds.iter().zip(cases).zip(estimates) {
-        let mut all: Vec<_> = bounds
-            .within(case.settings(settings).region.budget())?
-            .into_iter()
-            .map(|b| (b, None))
-            .collect();
-        if let Some(distance) = distance {
-            all.insert(1, (bounds.within_distance(distance)?, Some(distance)));
-        }
-        for (i, (b, operator_distance)) in all.into_iter().enumerate() {
-            let seen = match b.distance {
-                Distance::L1 => estimate.scores.l1,
-                Distance::L2 => estimate.scores.l2,
-                Distance::Linf => estimate.scores.linf,
-                Distance::Scaled => estimate.largest,
-            };
-            let thesis_exceeded = b.thesis.is_some_and(|t| t < seen);
-            match found.get_mut(i) {
-                None => found.push(BoundReport {
-                    distance: b.distance,
-                    operator_distance,
-                    sound: b.sound,
-                    thesis: b.thesis,
-                    seen,
-                    thesis_exceeded,
-                }),
-                Some(known) => {
-                    known.sound = known.sound.max(b.sound);
-                    known.thesis = known.thesis.zip(b.thesis).map(|(a, b)| a.max(b));
-                    known.seen = known.seen.max(seen);
-                    known.thesis_exceeded |= thesis_exceeded;
-                }
-            }
-        }
-    }
-    Ok(found)
-}
-
 /// The largest distance between the operators of sampled graphs and of the graph itself; `None` if
 /// stopped. The graphs are the same in every run.
-fn farthest(
+fn largest_operator_distance(
     model: &WhiteBox,
     graph: &Graph,
     settings: &Settings,
@@ -487,7 +593,7 @@ fn farthest(
         if watch.stopped() {
             return Ok(None);
         }
-        match drawn_graph(graph, settings, sample)? {
+        match sampled_graph(graph, settings, sample)? {
             Some(other) => {
                 operator_distance(&clean, &model.propagation(&other)?.operator).map(Some)
             }

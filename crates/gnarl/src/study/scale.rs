@@ -85,9 +85,12 @@ impl Size {
     /// proportional to.
     fn whole_work(&self) -> f64 {
         let (nodes, features) = (self.nodes as f64, self.features as f64);
-        let widths = |layer: u64| match layer + 1 == self.layers.max(1) {
-            true => self.classes as f64,
-            false => self.hidden as f64,
+        let widths = |layer: u64| {
+            if layer + 1 == self.layers.max(1) {
+                self.classes as f64
+            } else {
+                self.hidden as f64
+            }
         };
         let mut from = features;
         let mut work = 0.0;
@@ -117,6 +120,7 @@ const READ_COST: f64 = 64.0;
 
 /// Memory and time of one way of training.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct TrainingCost {
     /// Bytes in memory, for each worker.
     pub bytes: f64,
@@ -126,6 +130,7 @@ pub struct TrainingCost {
 
 /// Memory and time of all ways of training.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ScalePlan {
     /// The size of the graph and of the network.
     pub size: Size,
@@ -198,6 +203,7 @@ impl Speed {
 
 impl ScalePlan {
     /// Computes memory and time of a size at this speed, alone and with these numbers of workers.
+    #[must_use]
     pub fn new(size: Size, speed: Speed, workers: &[usize]) -> Self {
         let whole = TrainingCost {
             bytes: size.whole_bytes(),

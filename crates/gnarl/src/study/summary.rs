@@ -1,10 +1,15 @@
 //! Means and standard deviations over runs.
 
+use gnarl_data::Content;
+use gnarl_graph::Result;
 use gnarl_graph::metrics::mean_std;
 use serde::Serialize;
 
+use crate::model::Fitted;
+
 /// Mean, sample standard deviation and the value of each run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Accuracy {
     /// The mean.
     pub mean: f64,
@@ -16,7 +21,7 @@ pub struct Accuracy {
 
 impl Accuracy {
     /// Summarises the values of runs, at least one.
-    pub fn of(values: Vec<f64>) -> gnarl_graph::Result<Self> {
+    pub fn of(values: Vec<f64>) -> Result<Self> {
         let summary = mean_std(&values)?;
         Ok(Self {
             mean: summary.mean,
@@ -26,7 +31,7 @@ impl Accuracy {
     }
 
     /// Summarises values that runs may lack; `None` if a run lacks its value.
-    pub fn of_all(values: impl Iterator<Item = Option<f64>>) -> gnarl_graph::Result<Option<Self>> {
+    pub fn of_all(values: impl Iterator<Item = Option<f64>>) -> Result<Option<Self>> {
         values
             .collect::<Option<Vec<f64>>>()
             .filter(|values| !values.is_empty())
@@ -43,10 +48,19 @@ impl Accuracy {
     }
 }
 
+/// The accuracy of fitted models on the test nodes or graphs of their splits; `None` without labels.
+pub(super) fn test_accuracy(fitted: &[Fitted], content: &Content) -> Result<Option<Accuracy>> {
+    let accuracies = fitted.iter().map(|model| {
+        let predictions = model.predict(content)?;
+        model.accuracy_on(&predictions, content, model.trained_on().split.test())
+    });
+    Accuracy::of_all(accuracies.collect::<Result<Vec<_>>>()?.into_iter())
+}
+
 /// Serialises named values as one object.
 pub fn as_object<T: Serialize, S: serde::Serializer>(
     pairs: &[(String, T)],
     s: S,
-) -> Result<S::Ok, S::Error> {
+) -> std::result::Result<S::Ok, S::Error> {
     s.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }

@@ -5,6 +5,19 @@
 //! `j` of fold `i` has seed `seed + i + j · folds`, and a fold counts with the mean of its
 //! initialisations. Runs are parallel on the cores available; the results are those of sequential
 //! runs.
+//!
+//! ```
+//! use gnarl::prelude::*;
+//! use gnarl::study::train::TrainStudy;
+//! use gnarl::train::Callbacks;
+//! let karate = Dataset::load("karate")?.benchmark(0, 3)?;
+//! let study = TrainStudy::new(Model::new(Backbone::GCN).epochs(20)).runs(3);
+//! let result = study.run(&karate, &Callbacks::quiet())?;
+//! if let Some(accuracy) = result.test_accuracy()? {
+//!     println!("{} % on test nodes", accuracy.text());
+//! }
+//! # Ok::<(), gnarl_graph::Error>(())
+//! ```
 
 use std::borrow::Cow;
 use std::sync::Mutex;
@@ -24,7 +37,7 @@ use gnarl_nn::depth::{ExitPredictions, Kind, Policy, Structure, cross_fitted_acc
 use gnarl_nn::features::FeatureScaling;
 use gnarl_nn::train::{Callbacks, Targets, median};
 
-/// A model, and the number of its runs.
+/// Trains and evaluates a model over splits and seeds.
 #[derive(Debug, Clone)]
 pub struct TrainStudy {
     /// The model.
@@ -45,6 +58,7 @@ pub struct TrainStudy {
 
 gnarl_graph::named! {
     /// The run whose model is kept.
+    #[non_exhaustive]
     pub enum KeepRun as "run to keep" {
         /// The first finished run.
         First = "first",
@@ -54,7 +68,8 @@ gnarl_graph::named! {
 }
 
 impl TrainStudy {
-    /// A study of one run, or of one initialisation of every fold.
+    /// A study of one run, or of one initialisation of every fold, with seed 0.
+    #[must_use]
     pub fn new(model: Model) -> Self {
         Self {
             model,
@@ -65,6 +80,45 @@ impl TrainStudy {
             options: FitOptions::default(),
             keep_run: KeepRun::First,
         }
+    }
+
+    /// Sets the number of runs on one graph.
+    #[must_use]
+    pub fn runs(self, runs: usize) -> Self {
+        Self { runs, ..self }
+    }
+
+    /// Sets the number of initialisations of each fold of a set.
+    #[must_use]
+    pub fn inits(self, inits: usize) -> Self {
+        Self { inits, ..self }
+    }
+
+    /// Sets the seed of the first run.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// Sets the exit policies to report in addition to the model's own.
+    #[must_use]
+    pub fn policies(self, policies: impl IntoIterator<Item = Kind>) -> Self {
+        Self {
+            policies: policies.into_iter().collect(),
+            ..self
+        }
+    }
+
+    /// Sets further options of each fit.
+    #[must_use]
+    pub fn options(self, options: FitOptions) -> Self {
+        Self { options, ..self }
+    }
+
+    /// Sets the run whose model is kept.
+    #[must_use]
+    pub fn keep_run(self, keep_run: KeepRun) -> Self {
+        Self { keep_run, ..self }
     }
 
     /// Number of epochs of all trainings together, for progress.
@@ -99,7 +153,7 @@ impl TrainStudy {
 
     /// Everything that determines the study's result, for a [`Journal`](crate::train::Journal): an
     /// interrupted study resumes only with the same settings.
-    pub fn asked(&self, on: &Benchmark) -> Result<serde_json::Value> {
+    pub fn resume_key(&self, on: &Benchmark) -> Result<serde_json::Value> {
         let plan = self.model.plan(on.content.task())?;
         let splits: Vec<[&[u32]; 3]> = on
             .splits
@@ -126,10 +180,8 @@ impl TrainStudy {
     pub fn run(&self, on: &Benchmark, watch: &Callbacks<'_>) -> Result<TrainResult> {
         let start = Instant::now();
         if on.splits.is_empty() {
-            return Err(Error::argument(
-                "train",
-                "the data has no split to train on",
-            ));
+            let what = "the data has no split to train on";
+            return Err(Error::missing("train", what, "add one to the folder"));
         }
         if self.num_fits(on) == 0 {
             return Err(Error::argument("train", "0 runs; at least 1 is needed"));
@@ -139,14 +191,14 @@ impl TrainStudy {
         ready
             .plan()
             .check_demand(&on.name, &on.content, self.num_fits(on) as f64, 0.0)?;
-        let judge = Evaluator::new(self, on)?;
+        let evaluator = Evaluator::new(self, on)?;
         let kept = Mutex::new(None::<(Rank, Fitted)>);
         let one = |i: usize| {
             // Many short runs would each begin, only to be stopped.
             if watch.stopped() {
                 return Ok(None);
             }
-            let (run, fitted) = judge.fit(&ready, i, watch)?;
+            let (run, fitted) = evaluator.fit(&ready, i, watch)?;
             let rank = Rank::of(self.keep_run, &run, i);
             let mut kept = kept.lock().unwrap_or_else(|e| e.into_inner());
             if !run.fit.interrupted && kept.as_ref().is_none_or(|(other, _)| rank.is_before(other))
@@ -159,8 +211,8 @@ impl TrainStudy {
             .into_par_iter()
             .map(one)
             .collect::<Result<_>>()?;
-        let asked = done.len();
-        let mut runs = Vec::with_capacity(asked);
+        let planned = done.len();
+        let mut runs = Vec::with_capacity(planned);
         // A fold counts only if all its initialisations are finished.
         let of_fold = if on.content.task() == Task::Graph {
             self.inits
@@ -168,7 +220,7 @@ impl TrainStudy {
             1
         };
         let mut done = done.into_iter();
-        for _ in 0..asked / of_fold {
+        for _ in 0..planned / of_fold {
             let fold: Vec<Option<Run>> = done.by_ref().take(of_fold).collect();
             runs.extend(
                 fold.into_iter()
@@ -177,7 +229,7 @@ impl TrainStudy {
                     .flatten(),
             );
         }
-        let unfinished = asked - runs.len();
+        let unfinished = planned - runs.len();
         let kept = kept
             .into_inner()
             .unwrap_or_else(|e| e.into_inner())
@@ -220,6 +272,7 @@ impl Rank {
 
 /// One run: one split, one seed. Accuracies in per cent.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Run {
     /// The seed.
     pub seed: u64,
@@ -245,7 +298,7 @@ pub struct Run {
     /// Accuracies of exits and policies, for a model with exits.
     #[serde(flatten)]
     pub exits: Option<ExitRun>,
-    /// The operator's initialisation, if it was chosen.
+    /// The operator's initialisation, if it was selected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub init: Option<String>,
     /// Class distributions of the test nodes or graphs.
@@ -255,6 +308,7 @@ pub struct Run {
 
 /// Accuracies of exits and policies on the test nodes or graphs of a run.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct ExitRun {
     /// Test accuracy of every exit.
     pub exit_accuracy: Vec<f64>,
@@ -283,6 +337,7 @@ impl ExitRun {
 
 /// All runs that were finished.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct TrainResult {
     /// The runs in the order of their seeds; for a set fold after fold.
     pub runs: Vec<Run>,
@@ -436,19 +491,28 @@ impl TrainResult {
             return Ok(None);
         };
         let minus_plain = paired_difference(&ours, &plain)?;
-        let trusted: Vec<f64> = self.runs.iter().filter_map(|run| run.fit.trusted).collect();
-        let untrusted_runs = (!trusted.is_empty())
-            .then(|| trusted.iter().filter(|&&trusted| trusted == 0.0).count());
+        let tested_limit: Vec<f64> = self
+            .runs
+            .iter()
+            .filter_map(|run| run.fit.tested_limit)
+            .collect();
+        let fallback_runs = (!tested_limit.is_empty()).then(|| {
+            tested_limit
+                .iter()
+                .filter(|&&tested_limit| tested_limit == 0.0)
+                .count()
+        });
         Ok(Some(InferenceReport {
             plain_test_accuracy: Accuracy::of(plain)?,
             minus_plain,
-            untrusted_runs,
+            fallback_runs,
         }))
     }
 }
 
 /// Class-balanced scores on test nodes or graphs over splits, per cent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Scores {
     /// Balanced accuracy: the mean recall of the classes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -464,6 +528,7 @@ pub struct Scores {
 
 /// An initialisation that runs chose among.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct InitialisationReport {
     /// The initialisation.
     pub init: String,
@@ -475,6 +540,7 @@ pub struct InitialisationReport {
 
 /// The effect of the inference rule.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct InferenceReport {
     /// Test accuracy of a plain forward pass.
     pub plain_test_accuracy: Accuracy,
@@ -482,8 +548,8 @@ pub struct InferenceReport {
     pub minus_plain: PairedDifference,
     /// Number of runs whose inference rule failed its own test on the training graph and falls back
     /// to a plain forward pass.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub untrusted_runs: Option<usize>,
+    #[serde(rename = "untrusted_runs", skip_serializing_if = "Option::is_none")]
+    pub fallback_runs: Option<usize>,
 }
 
 /// Evaluates fits on the test nodes or graphs of their splits.
@@ -517,16 +583,15 @@ impl<'a> Evaluator<'a> {
         let content = &self.on.content;
         let predictions = fitted.predict(content)?;
         let test_accuracy = fitted.accuracy_on(&predictions, content, split.test())?;
-        let plain_test_accuracy = match fitted.reading().is_plain() {
-            false => {
-                fitted.accuracy_on(&fitted.predict_plainly(content)?, content, split.test())?
-            }
-            true => None,
+        let plain_test_accuracy = if fitted.fitted_inference().is_plain() {
+            None
+        } else {
+            fitted.accuracy_on(&fitted.predict_plain(content)?, content, split.test())?
         };
         let exits = match &self.structure {
             Some(structure) => fitted
-                .exit_answers(content)?
-                .map(|answers| self.judge_exits(&fitted, structure, &answers, split))
+                .exit_predictions(content)?
+                .map(|predictions| self.evaluate_exits(&fitted, structure, &predictions, split))
                 .transpose()?,
             None => None,
         };
@@ -558,15 +623,19 @@ impl<'a> Evaluator<'a> {
         Ok((run, fitted))
     }
 
-    fn judge_exits(
+    fn evaluate_exits(
         &self,
         fitted: &Fitted,
         structure: &Structure<'_>,
-        answers: &ExitPredictions,
+        predictions: &ExitPredictions,
         split: &Split,
     ) -> Result<ExitRun> {
         let Some(labels) = self.on.content.labels() else {
-            return Err(Error::argument("train", "the graph has no labels"));
+            return Err(Error::missing(
+                "train",
+                "the graph has no labels",
+                "take a graph with labels",
+            ));
         };
         let seen = match self.on.content.task() {
             Task::Node => Cow::Borrowed(structure),
@@ -578,27 +647,27 @@ impl<'a> Evaluator<'a> {
             Targets::new(split.test(), labels),
         );
         let single_layer = if val.items.is_empty() {
-            answers.num_exits() - 1
+            predictions.num_exits() - 1
         } else {
-            answers.best_exit(&val)
+            predictions.best_exit(&val)
         };
         let (mut policy_accuracy, mut policy_val_accuracy) = (Vec::new(), Vec::new());
         for &kind in &self.study.policies {
-            let policy = Policy::learn(kind, structure, answers, &val)?;
+            let policy = Policy::learn(kind, structure, predictions, &val)?;
             policy_accuracy
-                .push(answers.policy_accuracy(&policy.choose(structure, answers)?, &test));
-            policy_val_accuracy.push(cross_fitted_accuracy(kind, structure, answers, &val)?);
+                .push(predictions.policy_accuracy(&policy.choose(structure, predictions)?, &test));
+            policy_val_accuracy.push(cross_fitted_accuracy(kind, structure, predictions, &val)?);
         }
         let every_exit = |targets| {
-            (0..answers.num_exits())
-                .map(|exit| answers.accuracy(exit, targets))
+            (0..predictions.num_exits())
+                .map(|exit| predictions.accuracy(exit, targets))
                 .collect()
         };
         let own = fitted
             .policy()
             .ok_or_else(|| internal("a model with exits has no policy"))?;
-        let mut taken = vec![0; answers.num_exits()];
-        own.exits(structure, answers)?
+        let mut taken = vec![0; predictions.num_exits()];
+        own.exits(structure, predictions)?
             .iter()
             .for_each(|&exit| taken[exit] += 1);
         Ok(ExitRun {
@@ -608,7 +677,7 @@ impl<'a> Evaluator<'a> {
             policy_accuracy,
             policy_val_accuracy,
             taken,
-            oracle_accuracy: answers.oracle_accuracy(&test),
+            oracle_accuracy: predictions.oracle_accuracy(&test),
         })
     }
 }
@@ -622,6 +691,7 @@ fn internal(what: &str) -> Error {
 
 /// Accuracies of a network with exits, over runs.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct DepthReport {
     /// Test accuracy of every exit.
     pub exit_accuracy: Vec<Accuracy>,
@@ -642,6 +712,7 @@ pub struct DepthReport {
 
 /// Accuracy of a policy over runs, and against the best single layer of the same runs.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct PolicyAccuracy {
     /// Accuracy on test nodes or graphs.
     #[serde(flatten)]
@@ -702,6 +773,7 @@ impl DepthReport {
 
 /// The effect of the training-data augmentation, fold by fold.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct AugmentationReport {
     /// Test accuracy without it: the head that was trained with the rest.
     pub none_test_accuracy: Accuracy,
@@ -728,9 +800,11 @@ pub struct AugmentationReport {
 
 /// Distances between sampled vectors and the vectors that their density was fitted to.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct LatentDistance {
     /// Distance from sampled to original vectors.
-    pub drawn: Accuracy,
+    #[serde(rename = "drawn")]
+    pub sampled: Accuracy,
     /// Distance among original vectors.
     pub original: Accuracy,
 }
@@ -743,22 +817,22 @@ impl AugmentationReport {
             return Ok(None);
         };
         let retrain = result.over(|run| head(run)?.retrain_test_accuracy);
-        let drawn = |run: &Run| run.fit.fresh_head.as_ref()?.drawn.clone();
+        let sampled = |run: &Run| run.fit.fresh_head.as_ref()?.sampled.clone();
         let gaussians = result
             .runs
             .iter()
-            .filter_map(drawn)
-            .flat_map(|drawn| drawn.fits.into_iter().map(|fit| fit.components));
+            .filter_map(sampled)
+            .flat_map(|sampled| sampled.fits.into_iter().map(|fit| fit.components));
         let gaussians: Vec<usize> = gaussians.collect();
-        let distances = |f: fn(&crate::model::heads::DrawReport) -> f64| {
-            result.over(|run| drawn(run).as_ref().map(f))
+        let distances = |f: fn(&crate::model::heads::SampleReport) -> f64| {
+            result.over(|run| sampled(run).as_ref().map(f))
         };
         let latent_distance = match (
             distances(|d| d.distance),
             distances(|d| d.original_distance),
         ) {
-            (Some(drawn), Some(original)) => Some(LatentDistance {
-                drawn: Accuracy::of(drawn)?,
+            (Some(sampled), Some(original)) => Some(LatentDistance {
+                sampled: Accuracy::of(sampled)?,
                 original: Accuracy::of(original)?,
             }),
             _ => None,

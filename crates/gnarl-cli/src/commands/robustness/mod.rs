@@ -14,7 +14,7 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::model::Model;
 use gnarl::study::robustness::{
-    BoundReport, RadiusReport, RobustnessResult, RobustnessStudy, RobustnessWatch,
+    BoundReport, RadiusReport, RobustnessCallbacks, RobustnessResult, RobustnessStudy,
 };
 use gnarl::study::{Accuracy, forecast};
 use gnarl_data::{Benchmark, Content, Task};
@@ -246,7 +246,7 @@ pub fn run(
     let settings = args.settings(target, global.seed)?;
     let part = settings
         .first()
-        .map(|settings| RobustnessStudy::moved_part(&settings.region));
+        .map(|settings| RobustnessStudy::perturbed_part(&settings.region));
     let model = args
         .model
         .model_with(&data.name, task, |model| match part {
@@ -256,15 +256,13 @@ pub fn run(
     if args.model.print_spec {
         return StudyOutput::spec(&model, task);
     }
-    let study = RobustnessStudy {
-        model,
-        settings,
-        runs: match task {
-            Task::Node => args.runs,
-            Task::Graph => benchmark.splits.len().min(args.runs),
-        },
-        seed: global.seed,
+    let runs = match task {
+        Task::Node => args.runs,
+        Task::Graph => benchmark.splits.len().min(args.runs),
     };
+    let study = RobustnessStudy::new(model, settings)
+        .runs(runs)
+        .seed(global.seed);
     let plan = model.plan(task)?;
     if let Content::Graph(graph) = &benchmark.content {
         study
@@ -313,7 +311,7 @@ fn estimated(study: &RobustnessStudy, on: &Benchmark) -> anyhow::Result<Robustne
     let label = format!("{} on {}", study.model.backbone, on.name);
     let steps = study.epochs(on)? + study.samples(on);
     let result = run_study(&label, steps, |progress| {
-        let callbacks = RobustnessWatch {
+        let callbacks = RobustnessCallbacks {
             training: progress.training,
             on_samples: &|count| progress.advance(count as u64),
         };
@@ -518,15 +516,15 @@ impl Radius {
             "",
         ]);
         for bound in &self.found.bounds {
-            let published = bound.thesis.map_or_else(|| "-".into(), real);
-            let exceeded = if bound.thesis_exceeded {
+            let published = bound.published.map_or_else(|| "-".into(), real);
+            let exceeded = if bound.published_exceeded {
                 "✗ exceeded by a sample"
             } else {
                 ""
             };
             table.add_row([
                 bound_name(bound),
-                real(bound.seen),
+                real(bound.largest_sampled),
                 real(bound.sound),
                 published,
                 exceeded.to_string(),

@@ -41,13 +41,13 @@ impl Family for Buckets {
     fn learn(
         centralities: Centralities,
         structure: &Structure<'_>,
-        answers: &ExitPredictions,
+        predictions: &ExitPredictions,
         val: &Targets,
     ) -> Result<Self> {
         let (cuts, exits) = learned(
             &values_of(centralities, structure)?,
             structure,
-            answers,
+            predictions,
             val,
         );
         Ok(Self {
@@ -70,18 +70,18 @@ impl Family for Buckets {
 pub(super) fn learned(
     values: &[&[f64]],
     structure: &Structure<'_>,
-    answers: &ExitPredictions,
+    predictions: &ExitPredictions,
     val: &Targets,
 ) -> (Vec<Vec<f64>>, Vec<usize>) {
-    let hits: Vec<Vec<bool>> = (0..answers.num_exits())
-        .map(|exit| answers.hits(exit, val))
+    let hits: Vec<Vec<bool>> = (0..predictions.num_exits())
+        .map(|exit| predictions.hits(exit, val))
         .collect();
     let most = if values.len() == 1 {
         MAX_BUCKETS
     } else {
         MAX_GRID
     };
-    let judged = |count: usize| {
+    let evaluated = |count: usize| {
         let cuts: Vec<Vec<f64>> = values
             .iter()
             .map(|values| cuts_of(&structure.known(values), count))
@@ -95,27 +95,29 @@ pub(super) fn learned(
         let choose = |is_used: &dyn Fn(usize) -> bool| {
             exits_by_bucket(&hits, &buckets, num_buckets, is_used)
         };
-        let right_in = |fold: usize| {
+        let correct_in = |fold: usize| {
             let exits = choose(&|i| i % FOLDS != fold);
             (fold..buckets.len())
                 .step_by(FOLDS)
                 .filter(|&i| hits[exits[buckets[i]]][i])
                 .count()
         };
-        let right: usize = (0..FOLDS).map(right_in).sum();
-        (right, (cuts, choose(&|_| true)))
+        let correct: usize = (0..FOLDS).map(correct_in).sum();
+        (correct, (cuts, choose(&|_| true)))
     };
-    type Judged = (usize, (Vec<Vec<f64>>, Vec<usize>));
-    let counts = 2..=most.min(answers.num_items.max(1));
-    let better = |best: Judged, next: Judged| if next.0 > best.0 { next } else { best };
-    counts.map(judged).fold(judged(1), better).1
+    type Evaluated = (usize, (Vec<Vec<f64>>, Vec<usize>));
+    let counts = 2..=most.min(predictions.num_items.max(1));
+    let better = |best: Evaluated, next: Evaluated| if next.0 > best.0 { next } else { best };
+    counts.map(evaluated).fold(evaluated(1), better).1
 }
 
 impl Learned for Buckets {
-    fn choose(&self, structure: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen> {
+    fn choose(&self, structure: &Structure<'_>, predictions: &ExitPredictions) -> Result<Chosen> {
         let values = values_of(self.centralities, structure)?;
         let exit = |node: usize| self.exits[bucket(&values, &self.cuts, node)];
-        Ok(Chosen::of_exits((0..answers.num_items).map(exit).collect()))
+        Ok(Chosen::of_exits(
+            (0..predictions.num_items).map(exit).collect(),
+        ))
     }
 
     fn fits(&self, exits: usize, _: usize) -> bool {
@@ -173,20 +175,20 @@ fn exits_by_bucket(
     num_buckets: usize,
     is_used: &dyn Fn(usize) -> bool,
 ) -> Vec<usize> {
-    let mut right = vec![vec![0usize; hits.len()]; num_buckets];
+    let mut correct = vec![vec![0usize; hits.len()]; num_buckets];
     let mut overall = vec![0usize; hits.len()];
     for (i, &b) in buckets.iter().enumerate().filter(|(i, _)| is_used(*i)) {
         for (exit, hits) in hits.iter().enumerate() {
-            right[b][exit] += usize::from(hits[i]);
+            correct[b][exit] += usize::from(hits[i]);
             overall[exit] += usize::from(hits[i]);
         }
     }
-    let best = |right: &Vec<usize>| {
+    let best = |correct: &Vec<usize>| {
         (0..hits.len())
-            .max_by_key(|&l| (right[l], overall[l], Reverse(l)))
+            .max_by_key(|&l| (correct[l], overall[l], Reverse(l)))
             .unwrap_or(0)
     };
-    right.iter().map(best).collect()
+    correct.iter().map(best).collect()
 }
 
 #[cfg(test)]
@@ -197,16 +199,16 @@ mod tests {
 
     #[test]
     fn each_bucket_has_the_exit_that_is_best_for_it() {
-        let (graph, answers, truth) = leaves_and_corners();
+        let (graph, predictions, truth) = leaves_and_corners();
         let val = targets((0..101).filter(|u| u % 2 == 0), &truth);
         let all = targets(0..101, &truth);
-        assert_eq!(answers.accuracy(0, &all), 100.0 * 40.0 / 101.0);
-        assert_eq!(answers.best_exit(&val), 1);
+        assert_eq!(predictions.accuracy(0, &all), 100.0 * 40.0 / 101.0);
+        assert_eq!(predictions.best_exit(&val), 1);
         for name in ["degree", "core", "walks", "degree+core"] {
             let kind: Kind = name.parse().unwrap();
             let structure = Structure::new(&graph, &[kind]).unwrap();
-            let policy = Policy::learn(kind, &structure, &answers, &val).unwrap();
-            let chosen = policy.choose(&structure, &answers).unwrap();
+            let policy = Policy::learn(kind, &structure, &predictions, &val).unwrap();
+            let chosen = policy.choose(&structure, &predictions).unwrap();
             let expected: Vec<usize> = (0..101)
                 .map(|u| usize::from(!(1..=40).contains(&u)))
                 .collect();
@@ -218,7 +220,7 @@ mod tests {
                 differ.is_empty() || (["core", "walks"].contains(&name) && differ == [0]),
                 "{name}: {differ:?} in {policy:?}"
             );
-            assert!(answers.policy_accuracy(&chosen, &all) >= 99.0, "{name}");
+            assert!(predictions.policy_accuracy(&chosen, &all) >= 99.0, "{name}");
         }
     }
 

@@ -30,36 +30,41 @@ impl Family for Confidence {
 
     /// Selects the threshold with the best accuracy on the validation nodes; ties go to the
     /// highest, which means later exits.
-    fn learn(_: (), _: &Structure<'_>, answers: &ExitPredictions, val: &Targets) -> Result<Self> {
-        let inverse_temperatures = answers.calibrate(val);
-        let otherwise = answers.best_exit(val);
+    fn learn(
+        _: (),
+        _: &Structure<'_>,
+        predictions: &ExitPredictions,
+        val: &Targets,
+    ) -> Result<Self> {
+        let inverse_temperatures = predictions.calibrate(val);
+        let otherwise = predictions.best_exit(val);
         let confidences: Vec<Vec<f64>> = inverse_temperatures
             .iter()
             .enumerate()
             .map(|(l, beta)| {
                 val.items
                     .iter()
-                    .map(|&u| answers.confidence(l, u as usize, *beta))
+                    .map(|&u| predictions.confidence(l, u as usize, *beta))
                     .collect()
             })
             .collect();
-        let right_at = |threshold: f64| {
+        let correct_at = |threshold: f64| {
             let exit = |i: usize| {
                 (0..confidences.len())
                     .find(|&l| confidences[l][i] >= threshold)
                     .unwrap_or(otherwise)
             };
-            let is_right =
-                |i: &usize| answers.class(exit(*i), val.items[*i] as usize) == val.classes[*i];
-            (0..val.items.len()).filter(is_right).count()
+            let is_correct =
+                |i: &usize| predictions.class(exit(*i), val.items[*i] as usize) == val.classes[*i];
+            (0..val.items.len()).filter(is_correct).count()
         };
         // Above one there is no early exit: the single best layer.
-        let mut best = (1.01, right_at(1.01));
+        let mut best = (1.01, correct_at(1.01));
         for k in (0..THRESHOLDS).rev() {
             let threshold = k as f64 / (THRESHOLDS - 1) as f64;
-            let right = right_at(threshold);
-            if right > best.1 {
-                best = (threshold, right);
+            let correct = correct_at(threshold);
+            if correct > best.1 {
+                best = (threshold, correct);
             }
         }
         Ok(Self {
@@ -71,16 +76,18 @@ impl Family for Confidence {
 }
 
 impl Learned for Confidence {
-    fn choose(&self, _: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen> {
+    fn choose(&self, _: &Structure<'_>, predictions: &ExitPredictions) -> Result<Chosen> {
         let exit = |u: usize| {
             let is_confident = |&l: &usize| {
-                answers.confidence(l, u, self.inverse_temperatures[l]) >= self.threshold
+                predictions.confidence(l, u, self.inverse_temperatures[l]) >= self.threshold
             };
-            (0..answers.num_exits())
+            (0..predictions.num_exits())
                 .find(is_confident)
                 .unwrap_or(self.otherwise)
         };
-        Ok(Chosen::of_exits((0..answers.num_items).map(exit).collect()))
+        Ok(Chosen::of_exits(
+            (0..predictions.num_items).map(exit).collect(),
+        ))
     }
 
     fn fits(&self, exits: usize, _: usize) -> bool {
@@ -103,26 +110,29 @@ mod tests {
         let row = |class: u32, by: f32| if class == 0 { [by, 0.0] } else { [0.0, by] };
         let exit = |right_on_even: bool| -> Vec<f32> {
             (0..40u32)
-                .flat_map(|u| match (u % 2 == 0) == right_on_even {
-                    true => row(truth[u as usize], 4.0),
-                    false => row(1 - truth[u as usize], 0.5),
+                .flat_map(|u| {
+                    if (u % 2 == 0) == right_on_even {
+                        row(truth[u as usize], 4.0)
+                    } else {
+                        row(1 - truth[u as usize], 0.5)
+                    }
                 })
                 .collect()
         };
-        let answers = ExitPredictions::from_rows(vec![exit(true), exit(false)], 40, 2);
+        let predictions = ExitPredictions::from_rows(vec![exit(true), exit(false)], 40, 2);
         let graph = cycle(40).unwrap();
         let structure = Structure::new(&graph, &[]).unwrap();
         let val = targets(0..20, &truth);
         for kind in [Kind::Confidence, Kind::MostConfident] {
-            let policy = Policy::learn(kind, &structure, &answers, &val).unwrap();
-            let chosen = policy.choose(&structure, &answers).unwrap();
+            let policy = Policy::learn(kind, &structure, &predictions, &val).unwrap();
+            let chosen = policy.choose(&structure, &predictions).unwrap();
             assert_eq!(
                 chosen.exits,
                 (0..40).map(|u| u % 2).collect::<Vec<usize>>(),
                 "{kind}: {policy:?}"
             );
             assert_eq!(
-                answers.policy_accuracy(&chosen, &targets(20..40, &truth)),
+                predictions.policy_accuracy(&chosen, &targets(20..40, &truth)),
                 100.0
             );
         }

@@ -22,11 +22,16 @@ pub struct Mixture {
 impl Family for Mixture {
     type Setting = ();
 
-    fn learn(_: (), _: &Structure<'_>, answers: &ExitPredictions, val: &Targets) -> Result<Self> {
-        let inverse_temperatures = answers.calibrate(val);
+    fn learn(
+        _: (),
+        _: &Structure<'_>,
+        predictions: &ExitPredictions,
+        val: &Targets,
+    ) -> Result<Self> {
+        let inverse_temperatures = predictions.calibrate(val);
         let of_target = |(&node, &class): (&u32, &u32)| {
             let by_exit = |(exit, beta): (usize, &f64)| {
-                probabilities(answers.row(exit, node as usize), *beta)[class as usize]
+                probabilities(predictions.row(exit, node as usize), *beta)[class as usize]
             };
             inverse_temperatures
                 .iter()
@@ -41,28 +46,30 @@ impl Family for Mixture {
             .map(of_target)
             .collect();
         Ok(Self {
-            weights: fit::mixture_weights(&rows, answers.num_exits()),
+            weights: fit::mixture_weights(&rows, predictions.num_exits()),
             inverse_temperatures,
         })
     }
 }
 
 impl Learned for Mixture {
-    fn choose(&self, _: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen> {
+    fn choose(&self, _: &Structure<'_>, predictions: &ExitPredictions) -> Result<Chosen> {
         let exit = |u: usize| {
-            let mut mixed = vec![0.0; answers.num_classes];
+            let mut mixed = vec![0.0; predictions.num_classes];
             for (l, (beta, w)) in self
                 .inverse_temperatures
                 .iter()
                 .zip(&self.weights)
                 .enumerate()
             {
-                let p = probabilities(answers.row(l, u), *beta);
+                let p = probabilities(predictions.row(l, u), *beta);
                 mixed.iter_mut().zip(p).for_each(|(m, p)| *m += w * p);
             }
-            answers.first_exit_with(&mixed, u)
+            predictions.first_exit_with(&mixed, u)
         };
-        Ok(Chosen::of_exits((0..answers.num_items).map(exit).collect()))
+        Ok(Chosen::of_exits(
+            (0..predictions.num_items).map(exit).collect(),
+        ))
     }
 
     fn fits(&self, exits: usize, _: usize) -> bool {

@@ -23,13 +23,13 @@
 //! To add a policy: one file with what is learned ([`Family`], [`Learned`]) and one line in the
 //! list below.
 
-pub mod answers;
 pub mod buckets;
 pub mod confidence;
 pub mod mixture;
 pub mod most_confident;
 pub mod offsets;
 pub mod pool;
+pub mod predictions;
 pub mod single;
 pub mod size;
 pub mod structure;
@@ -42,10 +42,10 @@ use std::sync::Arc;
 
 use gnarl_data::Task;
 use gnarl_graph::centrality::Centrality;
-use gnarl_graph::names::{self, Value};
+use gnarl_graph::settings::{self, Value};
 use serde::{Deserialize, Serialize};
 
-pub use answers::{Chosen, ExitPredictions};
+pub use predictions::{Chosen, ExitPredictions};
 pub use structure::Structure;
 
 use super::fit::FOLDS;
@@ -64,7 +64,7 @@ pub trait Family: Learned + Sized {
     fn learn(
         setting: Self::Setting,
         structure: &Structure<'_>,
-        answers: &ExitPredictions,
+        predictions: &ExitPredictions,
         val: &Targets,
     ) -> Result<Self>;
 
@@ -78,7 +78,7 @@ pub trait Family: Learned + Sized {
 pub trait Learned {
     /// Chooses the exit of every node or graph. The policy must [`fit`](Self::fits) the
     /// predictions.
-    fn choose(&self, structure: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen>;
+    fn choose(&self, structure: &Structure<'_>, predictions: &ExitPredictions) -> Result<Chosen>;
 
     /// Returns true if it was learned for this number of exits and classes.
     fn fits(&self, exits: usize, classes: usize) -> bool;
@@ -131,7 +131,7 @@ macro_rules! policies {
         }
 
         impl Value for Kind {
-            const KIND: names::Kind = names::Kind::Text(
+            const KIND: settings::Kind = settings::Kind::Text(
                 concat!("degree|core|walks[:LENGTH]|pagerank|NAME+NAME", $("|", $name),+)
             );
         }
@@ -152,16 +152,16 @@ macro_rules! policies {
         impl Policy {
             /// Learns a policy on validation nodes or graphs. Without any, every node or graph uses
             /// the last exit.
-            pub fn learn(kind: Kind, structure: &Structure<'_>, answers: &ExitPredictions, val: &Targets) -> Result<Self> {
+            pub fn learn(kind: Kind, structure: &Structure<'_>, predictions: &ExitPredictions, val: &Targets) -> Result<Self> {
                 if val.items.is_empty() {
-                    return Ok(Policy::Single(Single { exit: answers.num_exits() - 1 }));
+                    return Ok(Policy::Single(Single { exit: predictions.num_exits() - 1 }));
                 }
                 Ok(match kind {
                     Kind::Buckets(centralities) => {
-                        Policy::Buckets(Buckets::learn(centralities, structure, answers, val)?)
+                        Policy::Buckets(Buckets::learn(centralities, structure, predictions, val)?)
                     }
                     $(Kind::$Variant => {
-                        Policy::$Variant(<$Learned>::learn(setting!($($setting)?), structure, answers, val)?)
+                        Policy::$Variant(<$Learned>::learn(setting!($($setting)?), structure, predictions, val)?)
                     })+
                 })
             }
@@ -291,15 +291,19 @@ impl Policy {
 
     /// Chooses the exit of every node or graph. Fails for a policy of another number of exits or
     /// classes.
-    pub fn choose(&self, structure: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen> {
-        let (exits, classes) = (answers.num_exits(), answers.num_classes);
+    pub fn choose(
+        &self,
+        structure: &Structure<'_>,
+        predictions: &ExitPredictions,
+    ) -> Result<Chosen> {
+        let (exits, classes) = (predictions.num_exits(), predictions.num_classes);
         if !self.learned().fits(exits, classes) {
             let what = format!(
                 "a policy that does not fit {exits} exits and {classes} classes; train the model again"
             );
             return Err(gnarl_graph::Error::argument("policy", what));
         }
-        self.learned().choose(structure, answers)
+        self.learned().choose(structure, predictions)
     }
 
     /// Returns the exit of every node or graph. The prediction may differ from the exit's own: see
@@ -307,9 +311,9 @@ impl Policy {
     pub fn exits(
         &self,
         structure: &Structure<'_>,
-        answers: &ExitPredictions,
+        predictions: &ExitPredictions,
     ) -> Result<Vec<usize>> {
-        Ok(self.choose(structure, answers)?.exits)
+        Ok(self.choose(structure, predictions)?.exits)
     }
 
     /// Returns the kinds that a [`Structure`] must be computed for.
@@ -328,19 +332,20 @@ impl Policy {
 pub fn cross_fitted_accuracy(
     kind: Kind,
     structure: &Structure<'_>,
-    answers: &ExitPredictions,
+    predictions: &ExitPredictions,
     val: &Targets,
 ) -> Result<f64> {
-    let mut right = 0.0;
+    let mut correct = 0.0;
     for fold in 0..FOLDS {
         let (rest, held) = (
             part(val, |i| i % FOLDS != fold),
             part(val, |i| i % FOLDS == fold),
         );
-        let chosen = Policy::learn(kind, structure, answers, &rest)?.choose(structure, answers)?;
-        right += answers.policy_accuracy(&chosen, &held) * held.items.len() as f64;
+        let chosen =
+            Policy::learn(kind, structure, predictions, &rest)?.choose(structure, predictions)?;
+        correct += predictions.policy_accuracy(&chosen, &held) * held.items.len() as f64;
     }
-    Ok(right / val.items.len().max(1) as f64)
+    Ok(correct / val.items.len().max(1) as f64)
 }
 
 /// Selects the targets at some positions.
@@ -362,7 +367,7 @@ fn part(targets: &Targets, is_in: impl Fn(usize) -> bool) -> Targets {
 
 #[cfg(test)]
 mod tests {
-    use super::testing::{leaves_and_corners, sure, targets};
+    use super::testing::{confident, leaves_and_corners, targets};
     use super::*;
     use gnarl_graph::generate::{cycle, star};
     use gnarl_graph::random::stream;
@@ -379,13 +384,13 @@ mod tests {
         let wrong: Vec<u32> = truth.iter().map(|c| 1 - c).collect();
         let (val, none) = (targets([0, 1, 2], &truth), targets([], &truth));
         let constant = cycle(6).unwrap();
-        let one_exit = sure(std::slice::from_ref(&truth), 2);
-        let two_exits = sure(&[wrong, truth.clone()], 2);
+        let one_exit = confident(std::slice::from_ref(&truth), 2);
+        let two_exits = confident(&[wrong, truth.clone()], 2);
         for kind in Kind::all_of(Task::Node) {
             let structure = Structure::new(&constant, &[kind]).unwrap();
-            let exits = |answers: &ExitPredictions, val: &Targets| {
-                let policy = Policy::learn(kind, &structure, answers, val).unwrap();
-                policy.exits(&structure, answers).unwrap()
+            let exits = |predictions: &ExitPredictions, val: &Targets| {
+                let policy = Policy::learn(kind, &structure, predictions, val).unwrap();
+                policy.exits(&structure, predictions).unwrap()
             };
             assert_eq!(exits(&one_exit, &val), [0; 6], "{kind} of L = 0");
             assert_eq!(
@@ -409,31 +414,31 @@ mod tests {
         // Two nodes, ten buckets at most.
         let pair = star(2).unwrap();
         let structure = Structure::new(&pair, &[kind("pagerank")]).unwrap();
-        let answers = sure(&[vec![0, 0], vec![1, 1]], 2);
+        let predictions = confident(&[vec![0, 0], vec![1, 1]], 2);
         let policy = Policy::learn(
             kind("pagerank"),
             &structure,
-            &answers,
+            &predictions,
             &targets([0], &[1, 1]),
         )
         .unwrap();
-        assert_eq!(policy.exits(&structure, &answers).unwrap(), [1, 1]);
+        assert_eq!(policy.exits(&structure, &predictions).unwrap(), [1, 1]);
     }
 
     #[test]
     fn policies_are_stored_and_read_back() {
-        let (graph, answers, truth) = leaves_and_corners();
+        let (graph, predictions, truth) = leaves_and_corners();
         let val = targets((0..101).filter(|u| u % 2 == 0), &truth);
         let kinds = Kind::all_of(Task::Node);
         let structure = Structure::new(&graph, &kinds).unwrap();
         for kind in kinds {
-            let policy = Policy::learn(kind, &structure, &answers, &val).unwrap();
+            let policy = Policy::learn(kind, &structure, &predictions, &val).unwrap();
             let again: Policy =
                 serde_json::from_str(&serde_json::to_string(&policy).unwrap()).unwrap();
             let own = Structure::new(&graph, &again.kinds()).unwrap();
             let [before, after] = [
-                policy.choose(&structure, &answers),
-                again.choose(&own, &answers),
+                policy.choose(&structure, &predictions),
+                again.choose(&own, &predictions),
             ]
             .map(|chosen| chosen.unwrap().exits);
             assert_eq!(before, after, "{kind}");
@@ -444,7 +449,7 @@ mod tests {
     fn a_policy_of_other_exits_is_refused() {
         let graph = cycle(4).unwrap();
         let structure = Structure::new(&graph, &[kind("degree")]).unwrap();
-        let answers = sure(&[vec![0; 4], vec![1; 4]], 2);
+        let predictions = confident(&[vec![0; 4], vec![1; 4]], 2);
         for broken in [
             r#"{"single":{"exit":2}}"#,
             r#"{"buckets":{"centralities":"degree","cuts":[[1.0]],"exits":[0]}}"#,
@@ -459,7 +464,10 @@ mod tests {
             r#"{"size":{"cuts":[],"exits":[2]}}"#,
         ] {
             let policy: Policy = serde_json::from_str(broken).unwrap();
-            let e = policy.exits(&structure, &answers).unwrap_err().to_string();
+            let e = policy
+                .exits(&structure, &predictions)
+                .unwrap_err()
+                .to_string();
             assert!(
                 e.contains("does not fit 2 exits and 2 classes"),
                 "{broken}: {e}"
@@ -482,7 +490,7 @@ mod tests {
             "walks+pagerank",
         ];
         assert_eq!(names[..6], buckets);
-        let names::Kind::Text(form) = Kind::KIND else {
+        let settings::Kind::Text(form) = Kind::KIND else {
             panic!("a policy is text: centralities may be joined");
         };
         for (name, _) in Kind::NAMED {
@@ -513,15 +521,15 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        let by_answers = "confidence most-confident mixture blend offsets pool";
+        let by_predictions = "confidence most-confident mixture blend offsets pool";
         let nodes =
-            format!("degree core walks pagerank degree+core walks+pagerank {by_answers} echo");
+            format!("degree core walks pagerank degree+core walks+pagerank {by_predictions} echo");
         assert!(
             names(Task::Node).starts_with(&nodes),
             "{}",
             names(Task::Node)
         );
-        let graphs = format!("degree core walks degree+core size {by_answers}");
+        let graphs = format!("degree core walks degree+core size {by_predictions}");
         assert!(
             names(Task::Graph).starts_with(&graphs),
             "{}",
@@ -532,14 +540,11 @@ mod tests {
         let e = Policy::learn(
             Kind::Size,
             &structure,
-            &sure(&[vec![0; 4]], 2),
+            &confident(&[vec![0; 4]], 2),
             &targets([0], &[0; 4]),
         )
         .unwrap_err();
-        assert!(
-            e.to_string().contains("size is of the graphs of a set"),
-            "{e}"
-        );
+        assert!(e.to_string().contains("size needs graphs of a set"), "{e}");
     }
 
     #[test]
@@ -550,20 +555,20 @@ mod tests {
         let truth = vec![1; 20];
         let first: Vec<u32> = (0..20).map(|u| u32::from(u % 5 == 0)).collect();
         let second: Vec<u32> = first.iter().map(|c| 1 - c).collect();
-        let answers = sure(&[first, second], 2);
+        let predictions = confident(&[first, second], 2);
         let graph = cycle(20).unwrap();
         let structure = Structure::new(&graph, &[kind("degree")]).unwrap();
         let found = cross_fitted_accuracy(
             kind("degree"),
             &structure,
-            &answers,
+            &predictions,
             &targets(0..20, &truth),
         )
         .unwrap();
         assert_eq!(found, 80.0);
         // Two nodes, each correct at the exit that is wrong for the other: half in-sample, zero
         // cross-validated.
-        let noise = sure(&[vec![0, 0, 0, 0, 0, 0], vec![1, 1, 1, 1, 1, 1]], 2);
+        let noise = confident(&[vec![0, 0, 0, 0, 0, 0], vec![1, 1, 1, 1, 1, 1]], 2);
         let graph = cycle(6).unwrap();
         let structure = Structure::new(&graph, &[kind("degree")]).unwrap();
         let val = targets(0..2, &[0, 1, 0, 0, 0, 0]);
@@ -589,7 +594,7 @@ mod tests {
             let scores = (0..3)
                 .map(|_| (0..120).map(|_| rng.random_range(-3f32..3.0)).collect())
                 .collect();
-            let answers = ExitPredictions::from_rows(scores, 30, 4);
+            let predictions = ExitPredictions::from_rows(scores, 30, 4);
             let labels =
                 Labels::new((0..30).map(|_| Some(rng.random_range(0..4))).collect(), 4).unwrap();
             let num_val = rng.random_range(0..20u32);
@@ -599,26 +604,27 @@ mod tests {
             let [of_nodes, of_graphs] = [Task::Node, Task::Graph].map(Kind::all_of);
             let nodes = Structure::new(&graph, &of_nodes).unwrap();
             let graphs = Structure::of_graphs(&graphs, &of_graphs).unwrap();
-            let oracle = answers.oracle_accuracy(&test);
+            let oracle = predictions.oracle_accuracy(&test);
             assert!(
-                (0..3).all(|exit| answers.accuracy(exit, &test) <= oracle),
+                (0..3).all(|exit| predictions.accuracy(exit, &test) <= oracle),
                 "case {case}"
             );
             let kinds = of_nodes.into_iter().map(|kind| (kind, &nodes));
             for (kind, structure) in kinds.chain(of_graphs.into_iter().map(|kind| (kind, &graphs)))
             {
-                let policy = Policy::learn(kind, structure, &answers, &val).unwrap();
-                let chosen = policy.choose(structure, &answers).unwrap();
+                let policy = Policy::learn(kind, structure, &predictions, &val).unwrap();
+                let chosen = policy.choose(structure, &predictions).unwrap();
                 if kind == Kind::Offsets {
                     assert_eq!(chosen.scores.is_some(), num_val > 0, "case {case}");
                 }
                 assert!(
-                    chosen.scores.is_some() || answers.policy_accuracy(&chosen, &test) <= oracle,
+                    chosen.scores.is_some()
+                        || predictions.policy_accuracy(&chosen, &test) <= oracle,
                     "{kind}, case {case}"
                 );
                 assert_eq!(
                     policy,
-                    Policy::learn(kind, structure, &answers, &val).unwrap(),
+                    Policy::learn(kind, structure, &predictions, &val).unwrap(),
                     "{kind}, case {case}"
                 );
             }

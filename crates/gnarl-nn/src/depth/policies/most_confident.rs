@@ -19,17 +19,22 @@ pub struct MostConfident {
 impl Family for MostConfident {
     type Setting = ();
 
-    fn learn(_: (), _: &Structure<'_>, answers: &ExitPredictions, val: &Targets) -> Result<Self> {
+    fn learn(
+        _: (),
+        _: &Structure<'_>,
+        predictions: &ExitPredictions,
+        val: &Targets,
+    ) -> Result<Self> {
         Ok(Self {
-            inverse_temperatures: answers.calibrate(val),
+            inverse_temperatures: predictions.calibrate(val),
         })
     }
 }
 
 impl Learned for MostConfident {
-    fn choose(&self, _: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen> {
+    fn choose(&self, _: &Structure<'_>, predictions: &ExitPredictions) -> Result<Chosen> {
         let exit = |u: usize| {
-            let confidence = |(l, beta): (usize, &f64)| answers.confidence(l, u, *beta) as f32;
+            let confidence = |(l, beta): (usize, &f64)| predictions.confidence(l, u, *beta) as f32;
             argmax(
                 &self
                     .inverse_temperatures
@@ -39,7 +44,9 @@ impl Learned for MostConfident {
                     .collect::<Vec<f32>>(),
             )
         };
-        Ok(Chosen::of_exits((0..answers.num_items).map(exit).collect()))
+        Ok(Chosen::of_exits(
+            (0..predictions.num_items).map(exit).collect(),
+        ))
     }
 
     fn fits(&self, exits: usize, _: usize) -> bool {

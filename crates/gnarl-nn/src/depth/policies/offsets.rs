@@ -26,15 +26,20 @@ pub struct Offsets {
 impl Family for Offsets {
     type Setting = ();
 
-    fn learn(_: (), _: &Structure<'_>, answers: &ExitPredictions, val: &Targets) -> Result<Self> {
-        let exit = answers.best_exit(val);
-        let classes = answers.num_classes;
+    fn learn(
+        _: (),
+        _: &Structure<'_>,
+        predictions: &ExitPredictions,
+        val: &Targets,
+    ) -> Result<Self> {
+        let exit = predictions.best_exit(val);
+        let classes = predictions.num_classes;
         let mut start = vec![0.0; 1 + classes];
-        start[0] = answers.calibrate(val)[exit];
+        start[0] = predictions.calibrate(val)[exit];
         let coefficients = fitted(&[start], classes, val, |node, rows| {
             rows.fill(0.0);
             for (c, row) in rows.chunks_exact_mut(1 + classes).enumerate() {
-                row[0] = f64::from(answers.row(exit, node)[c]);
+                row[0] = f64::from(predictions.row(exit, node)[c]);
                 row[1 + c] = 1.0;
             }
         });
@@ -47,15 +52,15 @@ impl Family for Offsets {
 }
 
 impl Learned for Offsets {
-    fn choose(&self, _: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen> {
+    fn choose(&self, _: &Structure<'_>, predictions: &ExitPredictions) -> Result<Chosen> {
         let moved = |node: usize| {
-            let row = answers.row(self.exit, node).iter().zip(&self.offsets);
+            let row = predictions.row(self.exit, node).iter().zip(&self.offsets);
             row.map(|(&p, offset)| (self.scale * f64::from(p) + offset) as f32)
                 .collect::<Vec<f32>>()
         };
-        let scores = (0..answers.num_items).flat_map(moved).collect();
+        let scores = (0..predictions.num_items).flat_map(moved).collect();
         Ok(Chosen {
-            exits: vec![self.exit; answers.num_items],
+            exits: vec![self.exit; predictions.num_items],
             scores: Some(scores),
         })
     }
@@ -93,25 +98,29 @@ mod tests {
 
     #[test]
     fn an_offset_undoes_a_bias_that_no_exit_is_free_of() {
-        let (answers, truth) = biased();
+        let (predictions, truth) = biased();
         let graph = cycle(120).unwrap();
         let structure = Structure::new(&graph, &[]).unwrap();
         let (val, test) = (targets(0..60, &truth), targets(60..120, &truth));
-        let policy = Policy::learn(Kind::Offsets, &structure, &answers, &val).unwrap();
-        let chosen = policy.choose(&structure, &answers).unwrap();
-        assert_eq!(answers.accuracy(0, &test), 50.0);
+        let policy = Policy::learn(Kind::Offsets, &structure, &predictions, &val).unwrap();
+        let chosen = policy.choose(&structure, &predictions).unwrap();
+        assert_eq!(predictions.accuracy(0, &test), 50.0);
         // Exit 0 predicts class 0 everywhere, exit 1 is correct on every third node: half, and a
         // third of the other half.
-        assert!((answers.oracle_accuracy(&test) - 200.0 / 3.0).abs() < 1e-9);
-        assert_eq!(answers.policy_accuracy(&chosen, &test), 100.0, "{policy:?}");
+        assert!((predictions.oracle_accuracy(&test) - 200.0 / 3.0).abs() < 1e-9);
+        assert_eq!(
+            predictions.policy_accuracy(&chosen, &test),
+            100.0,
+            "{policy:?}"
+        );
         assert_eq!(chosen.exits, [0; 120]);
-        assert_eq!(chosen.class(&answers, 1), 1);
+        assert_eq!(chosen.class(&predictions, 1), 1);
     }
 
     #[test]
     fn scores_by_hand() {
         let scores: Vec<f32> = [0.8f32, 0.2, 0.3, 0.7].iter().map(|p| p.ln()).collect();
-        let answers = ExitPredictions::from_rows(vec![scores], 2, 2);
+        let predictions = ExitPredictions::from_rows(vec![scores], 2, 2);
         let policy = Offsets {
             exit: 0,
             scale: 2.0,
@@ -119,7 +128,7 @@ mod tests {
         };
         let graph = cycle(3).unwrap();
         let chosen = policy
-            .choose(&Structure::new(&graph, &[]).unwrap(), &answers)
+            .choose(&Structure::new(&graph, &[]).unwrap(), &predictions)
             .unwrap();
         // 2 ln 0.8 - 3, 2 ln 0.2 + 0.5, 2 ln 0.3 - 3, 2 ln 0.7 + 0.5.
         let expected = [-3.446_287, -2.718_876, -5.407_946, -0.213_350];
@@ -132,7 +141,7 @@ mod tests {
             "{found:?}"
         );
         assert_eq!(
-            [0, 1].map(|node| chosen.class(&answers, node)),
+            [0, 1].map(|node| chosen.class(&predictions, node)),
             [1, 1],
             "the exit itself answers 0 and 1"
         );

@@ -52,13 +52,13 @@ impl Family for Pool {
     fn learn(
         evidence: Evidence,
         structure: &Structure<'_>,
-        answers: &ExitPredictions,
+        predictions: &ExitPredictions,
         val: &Targets,
     ) -> Result<Self> {
-        let gathered = Gathered::new(evidence, structure, answers);
-        let exits = answers.num_exits();
-        let betas = answers.calibrate(val);
-        let best = answers.best_exit(val);
+        let gathered = Gathered::new(evidence, structure, predictions);
+        let exits = predictions.num_exits();
+        let betas = predictions.calibrate(val);
+        let best = predictions.best_exit(val);
         let start = |weight: &dyn Fn(usize) -> f64| {
             let mut theta = vec![0.0; gathered.width()];
             (0..exits).for_each(|l| theta[l] = weight(l) * betas[l]);
@@ -68,7 +68,7 @@ impl Family for Pool {
             start(&|l| if l == best { 1.0 } else { 0.0 }),
             start(&|_| 1.0 / exits as f64),
         ];
-        let coefficients = fitted(&starts, answers.num_classes, val, |node, rows| {
+        let coefficients = fitted(&starts, predictions.num_classes, val, |node, rows| {
             gathered.fill(node, rows)
         });
         Ok(Self {
@@ -85,9 +85,9 @@ impl Family for Pool {
 }
 
 impl Learned for Pool {
-    fn choose(&self, structure: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen> {
-        let gathered = Gathered::new(self.evidence, structure, answers);
-        let mut rows = vec![0.0; answers.num_classes * gathered.width()];
+    fn choose(&self, structure: &Structure<'_>, predictions: &ExitPredictions) -> Result<Chosen> {
+        let gathered = Gathered::new(self.evidence, structure, predictions);
+        let mut rows = vec![0.0; predictions.num_classes * gathered.width()];
         let exit = |u: usize| {
             gathered.fill(u, &mut rows);
             let score = |x: &[f64]| {
@@ -97,9 +97,11 @@ impl Learned for Pool {
                     .sum::<f64>()
             };
             let scores: Vec<f64> = rows.chunks_exact(gathered.width()).map(score).collect();
-            answers.first_exit_with(&scores, u)
+            predictions.first_exit_with(&scores, u)
         };
-        Ok(Chosen::of_exits((0..answers.num_items).map(exit).collect()))
+        Ok(Chosen::of_exits(
+            (0..predictions.num_items).map(exit).collect(),
+        ))
     }
 
     fn fits(&self, exits: usize, classes: usize) -> bool {
@@ -128,13 +130,13 @@ pub(super) fn fitted(
     for (&i, rows) in used.iter().zip(evidence.chunks_exact_mut(size.max(1))) {
         fill(val.items[i] as usize, rows);
     }
-    let right = used.iter().map(|&i| val.classes[i] as usize).collect();
+    let truth = used.iter().map(|&i| val.classes[i] as usize).collect();
     fit::fit_cross(
         &Choices {
             evidence,
             alternatives: num_classes,
             width,
-            right,
+            truth,
         },
         starts,
         &PENALTIES,
@@ -146,22 +148,26 @@ pub(super) fn fitted(
 /// multiplied by the node's standardised degree. Last, with offsets, a one for the class itself,
 /// whose coefficient is its offset.
 struct Gathered<'a> {
-    answers: &'a ExitPredictions,
+    predictions: &'a ExitPredictions,
     evidence: Evidence,
     neighbours: Option<(Vec<Vec<f32>>, &'a [f64])>,
 }
 
 impl<'a> Gathered<'a> {
-    fn new(evidence: Evidence, structure: &'a Structure<'_>, answers: &'a ExitPredictions) -> Self {
-        let of_exit = |exit: usize| mean_over_neighbours(exit, structure, answers);
+    fn new(
+        evidence: Evidence,
+        structure: &'a Structure<'_>,
+        predictions: &'a ExitPredictions,
+    ) -> Self {
+        let of_exit = |exit: usize| mean_over_neighbours(exit, structure, predictions);
         let neighbours = (evidence == Evidence::Neighbours).then(|| {
             (
-                (0..answers.num_exits()).map(of_exit).collect(),
+                (0..predictions.num_exits()).map(of_exit).collect(),
                 &structure.degree[..],
             )
         });
         Self {
-            answers,
+            predictions,
             evidence,
             neighbours,
         }
@@ -169,26 +175,26 @@ impl<'a> Gathered<'a> {
 
     fn width(&self) -> usize {
         self.evidence
-            .width(self.answers.num_exits(), self.answers.num_classes)
+            .width(self.predictions.num_exits(), self.predictions.num_classes)
     }
 
     /// Writes the evidence about a node, `[classes, width]`.
     fn fill(&self, node: usize, rows: &mut [f64]) {
         let (exits, classes, width) = (
-            self.answers.num_exits(),
-            self.answers.num_classes,
+            self.predictions.num_exits(),
+            self.predictions.num_classes,
             self.width(),
         );
         rows.fill(0.0);
         for (c, row) in rows.chunks_exact_mut(width).enumerate() {
             for l in 0..exits {
-                let own = f64::from(self.answers.row(l, node)[c]);
+                let own = f64::from(self.predictions.row(l, node)[c]);
                 row[l] = own;
-                if let Some((around, degree)) = &self.neighbours {
-                    let around = f64::from(around[l][node * classes + c]);
-                    row[exits + l] = around;
+                if let Some((neighbour_mean, degree)) = &self.neighbours {
+                    let neighbour_mean = f64::from(neighbour_mean[l][node * classes + c]);
+                    row[exits + l] = neighbour_mean;
                     row[2 * exits + l] = own * degree[node];
-                    row[3 * exits + l] = around * degree[node];
+                    row[3 * exits + l] = neighbour_mean * degree[node];
                 }
             }
             if self.evidence != Evidence::Exits {
@@ -203,19 +209,19 @@ impl<'a> Gathered<'a> {
 fn mean_over_neighbours(
     exit: usize,
     structure: &Structure<'_>,
-    answers: &ExitPredictions,
+    predictions: &ExitPredictions,
 ) -> Vec<f32> {
-    let classes = answers.num_classes;
-    let mut rows = vec![0f32; answers.num_items * classes];
+    let classes = predictions.num_classes;
+    let mut rows = vec![0f32; predictions.num_items * classes];
     for (u, row) in rows.chunks_exact_mut(classes.max(1)).enumerate() {
         let neighbours = structure.neighbours(u);
         for &v in neighbours {
             row.iter_mut()
-                .zip(answers.row(exit, v as usize))
+                .zip(predictions.row(exit, v as usize))
                 .for_each(|(sum, p)| *sum += p.exp());
         }
         if neighbours.is_empty() {
-            row.copy_from_slice(answers.row(exit, u));
+            row.copy_from_slice(predictions.row(exit, u));
         } else {
             // A floor: a class that no neighbour is predicted as must not be excluded.
             row.iter_mut()
@@ -228,23 +234,23 @@ fn mean_over_neighbours(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::depth::policies::testing::{sure, targets};
+    use crate::depth::policies::testing::{confident, targets};
     use crate::depth::{Kind, Policy};
     use gnarl_graph::generate::cycle;
 
     #[test]
-    fn a_pool_trusts_whom_experience_trusts() {
+    fn a_pool_weighs_exits_by_their_accuracy() {
         // Exit 0 always predicts 0, exit 1 is correct; the true class is 1 three times in four.
         let truth: Vec<u32> = (0..80).map(|u| u32::from(u % 4 != 0)).collect();
-        let answers = sure(&[vec![0; 80], truth.clone()], 2);
+        let predictions = confident(&[vec![0; 80], truth.clone()], 2);
         let graph = cycle(80).unwrap();
         let structure = Structure::new(&graph, &[]).unwrap();
         for kind in [Kind::Mixture, Kind::Blend, Kind::Pool, Kind::Echo] {
             let policy =
-                Policy::learn(kind, &structure, &answers, &targets(0..40, &truth)).unwrap();
-            let chosen = policy.choose(&structure, &answers).unwrap();
+                Policy::learn(kind, &structure, &predictions, &targets(0..40, &truth)).unwrap();
+            let chosen = policy.choose(&structure, &predictions).unwrap();
             assert_eq!(
-                answers.policy_accuracy(&chosen, &targets(40..80, &truth)),
+                predictions.policy_accuracy(&chosen, &targets(40..80, &truth)),
                 100.0,
                 "{kind}"
             );
@@ -263,12 +269,12 @@ mod tests {
             .iter()
             .flat_map(|p| [p.ln(), (1.0 - p).ln()])
             .collect();
-        let answers = ExitPredictions::from_rows(vec![scores], 4, 2);
+        let predictions = ExitPredictions::from_rows(vec![scores], 4, 2);
         let graph = gnarl_graph::Graph::from_edges(4, [(0, 1), (1, 2)])
             .unwrap()
             .0;
         let structure = Structure::new(&graph, &[]).unwrap();
-        let means: Vec<f32> = mean_over_neighbours(0, &structure, &answers)
+        let means: Vec<f32> = mean_over_neighbours(0, &structure, &predictions)
             .iter()
             .map(|p| p.exp())
             .collect();

@@ -15,8 +15,8 @@ pub struct Single {
 }
 
 impl Learned for Single {
-    fn choose(&self, _: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen> {
-        Ok(Chosen::of_exits(vec![self.exit; answers.num_items]))
+    fn choose(&self, _: &Structure<'_>, predictions: &ExitPredictions) -> Result<Chosen> {
+        Ok(Chosen::of_exits(vec![self.exit; predictions.num_items]))
     }
 
     fn fits(&self, exits: usize, _: usize) -> bool {

@@ -27,10 +27,10 @@ impl Family for Size {
     fn learn(
         (): (),
         structure: &Structure<'_>,
-        answers: &ExitPredictions,
+        predictions: &ExitPredictions,
         val: &Targets,
     ) -> Result<Self> {
-        let (mut cuts, exits) = learned(&[structure.sizes()?], structure, answers, val);
+        let (mut cuts, exits) = learned(&[structure.sizes()?], structure, predictions, val);
         Ok(Self {
             cuts: cuts.swap_remove(0),
             exits,
@@ -44,10 +44,12 @@ impl Family for Size {
 }
 
 impl Learned for Size {
-    fn choose(&self, structure: &Structure<'_>, answers: &ExitPredictions) -> Result<Chosen> {
+    fn choose(&self, structure: &Structure<'_>, predictions: &ExitPredictions) -> Result<Chosen> {
         let (sizes, cuts) = ([structure.sizes()?], std::slice::from_ref(&self.cuts));
         let exit = |graph: usize| self.exits[bucket(&sizes, cuts, graph)];
-        Ok(Chosen::of_exits((0..answers.num_items).map(exit).collect()))
+        Ok(Chosen::of_exits(
+            (0..predictions.num_items).map(exit).collect(),
+        ))
     }
 
     fn fits(&self, exits: usize, _: usize) -> bool {
@@ -58,7 +60,7 @@ impl Learned for Size {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::depth::policies::testing::{sure, targets};
+    use crate::depth::policies::testing::{confident, targets};
     use crate::depth::{Kind, Policy};
     use gnarl_graph::generate::cycle;
 
@@ -82,15 +84,20 @@ mod tests {
                 })
                 .collect()
         };
-        let answers = sure(&[exit(false), exit(true)], 2);
+        let predictions = confident(&[exit(false), exit(true)], 2);
         let structure = Structure::of_graphs(&graphs, &[])
             .unwrap()
             .knowing((0..40).collect());
-        let policy =
-            Policy::learn(Kind::Size, &structure, &answers, &targets(0..40, &truth)).unwrap();
-        let chosen = policy.choose(&structure, &answers).unwrap();
+        let policy = Policy::learn(
+            Kind::Size,
+            &structure,
+            &predictions,
+            &targets(0..40, &truth),
+        )
+        .unwrap();
+        let chosen = policy.choose(&structure, &predictions).unwrap();
         assert_eq!(
-            answers.policy_accuracy(&chosen, &targets(40..60, &truth)),
+            predictions.policy_accuracy(&chosen, &targets(40..60, &truth)),
             100.0,
             "{policy:?}"
         );
@@ -100,7 +107,7 @@ mod tests {
             .unwrap()
             .knowing((0..40).collect());
         assert_eq!(
-            Policy::learn(Kind::Size, &larger, &answers, &targets(0..40, &truth)).unwrap(),
+            Policy::learn(Kind::Size, &larger, &predictions, &targets(0..40, &truth)).unwrap(),
             policy
         );
     }

@@ -13,6 +13,9 @@ use gnarl_graph::centrality::Centrality;
 use super::Kind;
 use gnarl_graph::{Error, Result};
 
+/// Subject of the errors of this module.
+const OP: &str = "policy";
+
 /// Nodes or graphs with the centralities that policies need.
 #[derive(Debug, Clone)]
 pub struct Structure<'a> {
@@ -34,7 +37,7 @@ enum Items<'a> {
 impl<'a> Structure<'a> {
     /// Computes the centralities of a graph's nodes that these policies need.
     pub fn new(graph: &'a Graph, kinds: &[Kind]) -> Result<Self> {
-        let centralities = asked(kinds, |centrality| centrality.scores(graph))?;
+        let centralities = centralities_of(kinds, |centrality| centrality.scores(graph))?;
         let degrees = (0..graph.num_nodes() as u32)
             .map(|u| graph.degree(u) as f64)
             .collect();
@@ -48,7 +51,7 @@ impl<'a> Structure<'a> {
 
     /// Computes the mean centralities of a set's graphs that these policies need.
     pub fn of_graphs(graphs: &[Graph], kinds: &[Kind]) -> Result<Structure<'static>> {
-        let centralities = asked(kinds, |centrality| {
+        let centralities = centralities_of(kinds, |centrality| {
             graphs
                 .iter()
                 .map(|g| Ok(mean(&centrality.scores(g)?)))
@@ -98,17 +101,21 @@ impl<'a> Structure<'a> {
     /// Returns the values of a centrality that was requested.
     pub(super) fn centrality(&self, kind: Centrality) -> Result<&[f64]> {
         let found = self.centralities.iter().find(|(known, _)| *known == kind);
-        found
-            .map(|(_, values)| &values[..])
-            .ok_or_else(|| refused(format!("{kind} was not computed for these items")))
+        found.map(|(_, values)| &values[..]).ok_or_else(|| {
+            Error::argument(
+                OP,
+                format!("{kind} was not computed for these nodes or graphs"),
+            )
+        })
     }
 
     /// Returns the number of nodes of every graph.
     pub(super) fn sizes(&self) -> Result<&[f64]> {
         match &self.items {
             Items::Graphs(sizes) => Ok(sizes),
-            Items::Nodes(_) => Err(refused(
-                "size is of the graphs of a set, and these are nodes of one graph".into(),
+            Items::Nodes(_) => Err(Error::argument(
+                OP,
+                "size needs graphs of a set, and these are nodes of one graph",
             )),
         }
     }
@@ -122,19 +129,15 @@ impl<'a> Structure<'a> {
     }
 }
 
-fn refused(what: String) -> Error {
-    Error::argument("policy", what)
-}
-
 /// Returns the centralities that policies need, each once.
-fn asked(
+fn centralities_of(
     kinds: &[Kind],
     compute: impl Fn(Centrality) -> Result<Vec<f64>>,
 ) -> Result<Vec<(Centrality, Vec<f64>)>> {
     let mut all: Vec<(Centrality, Vec<f64>)> = Vec::new();
-    for asked in kinds.iter().flat_map(Kind::centralities) {
-        if !all.iter().any(|(known, _)| *known == asked) {
-            all.push((asked, compute(asked)?));
+    for centralities_of in kinds.iter().flat_map(Kind::centralities) {
+        if !all.iter().any(|(known, _)| *known == centralities_of) {
+            all.push((centralities_of, compute(centralities_of)?));
         }
     }
     Ok(all)
@@ -149,12 +152,12 @@ fn mean(values: &[f64]) -> f64 {
 fn standardised(values: Vec<f64>) -> Vec<f64> {
     let logs: Vec<f64> = values.iter().map(|x| (1.0 + x).ln()).collect();
     let mean = mean(&logs);
-    let deviation = (logs.iter().map(|d| (d - mean) * (d - mean)).sum::<f64>()
+    let standard_deviation = (logs.iter().map(|d| (d - mean) * (d - mean)).sum::<f64>()
         / logs.len().max(1) as f64)
         .sqrt();
     // Constant degrees carry no information.
-    let scale = if deviation > 1e-9 {
-        1.0 / deviation
+    let scale = if standard_deviation > 1e-9 {
+        1.0 / standard_deviation
     } else {
         0.0
     };
@@ -202,7 +205,7 @@ mod tests {
         let nodes = Structure::new(&graphs[0], &[]).unwrap();
         assert_eq!(
             nodes.sizes().unwrap_err().to_string(),
-            "policy: size is of the graphs of a set, and these are nodes of one graph"
+            "policy: size needs graphs of a set, and these are nodes of one graph"
         );
     }
 }

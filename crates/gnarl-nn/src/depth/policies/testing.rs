@@ -6,7 +6,7 @@ use super::ExitPredictions;
 use crate::train::Targets;
 
 /// Returns predictions of exits that are certain of a class each: `classes[exit][node]`.
-pub fn sure(classes: &[Vec<u32>], num_classes: usize) -> ExitPredictions {
+pub fn confident(classes: &[Vec<u32>], num_classes: usize) -> ExitPredictions {
     let score = |c: &u32| {
         (0..num_classes as u32)
             .map(|k| if k == *c { 3.0 } else { 0.0 })
@@ -50,5 +50,5 @@ pub fn leaves_and_corners() -> (Graph, ExitPredictions, Vec<u32>) {
             })
             .collect()
     };
-    (graph, sure(&[exit(true), exit(false)], 2), truth)
+    (graph, confident(&[exit(true), exit(false)], 2), truth)
 }

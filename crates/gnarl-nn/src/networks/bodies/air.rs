@@ -7,8 +7,8 @@
 //! aggregates them, so that outlying features are smoothed. λ is in 0 to 1 and
 //! `γ = 1 / (2 (1 - λ))`, the paper's step size.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;

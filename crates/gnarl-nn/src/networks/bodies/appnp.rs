@@ -1,8 +1,8 @@
 //! APPNP ([Gasteiger et al. 2019](https://arxiv.org/abs/1810.05997)): a two-layer perceptron, then
 //! personalised propagation `H ← (1 - α) Φ H + α H_0`.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;

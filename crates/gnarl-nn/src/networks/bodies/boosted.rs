@@ -6,8 +6,8 @@
 //! training of the learners, one after another on reweighted nodes, is in
 //! [`depth::adagcn`](crate::depth::adagcn).
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;
@@ -33,7 +33,7 @@ impl Architecture for AdaGcn {
         Entry {
             min_layers: 0,
             fixed_operator: Some(
-                "trains one learner after the other: an operator that cgso goes on learning would change under those already trained",
+                "trains one learner after the other: an operator that cgso learns would change under the learners already trained",
             ),
             ..Entry::new(&[
                 S::Hidden,
@@ -115,8 +115,8 @@ impl Body for Boosted {
     ) -> Result<Tensor> {
         let Learner { first, second } = &self.learners[i];
         let mut h = x.matmul(pass.weight(first.weight), None)?;
-        for round in 0..i {
-            h = propagation.round(round).apply(&h)?;
+        for hop in 0..i {
+            h = propagation.layer(hop).apply(&h)?;
         }
         if let Some(bias) = first.bias {
             h = add_bias(&h, pass.weight(bias))?;

@@ -8,14 +8,14 @@
 //! few large differences are allowed, as between classes. λ1 and λ2 are equal. An edge's weight
 //! multiplies its term, so that an edge of weight zero has no effect; degrees count a self-loop.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;
 use crate::networks::config::NetworkSetting as S;
 use crate::networks::edges::{Edges, TINY};
-use crate::networks::entry::{Architecture, Entry, Plan, UsualOperator};
+use crate::networks::entry::{Architecture, DefaultOperator, Entry, Plan};
 use crate::networks::layer::Propagation;
 use crate::networks::linear::{Input, Linear};
 use crate::networks::params::{ParamId, Params, Pass};
@@ -42,7 +42,7 @@ pub struct ElasticGnn {
 impl Architecture for ElasticGnn {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::ADJACENCY,
+            default_operator: DefaultOperator::ADJACENCY,
             ..Entry::new(&[S::Hidden, S::Dropout, S::InputDropout, S::OrthogonalStart])
         }
     }

@@ -7,14 +7,14 @@
 //! homophilous and heterophilous graphs. The w are learned, with initial values `α (1 - α)^{2k}`.
 //! Inverse degrees are bounded: degrees count as at least half of the smallest positive degree.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;
 use crate::networks::config::NetworkSetting as S;
 use crate::networks::edges::Edges;
-use crate::networks::entry::{Architecture, Entry, Plan, UsualOperator};
+use crate::networks::entry::{Architecture, DefaultOperator, Entry, Plan};
 use crate::networks::init::Init;
 use crate::networks::layer::Propagation;
 use crate::networks::linear::{Input, Linear};
@@ -42,7 +42,7 @@ pub struct EvenNet {
 impl Architecture for EvenNet {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::ADJACENCY,
+            default_operator: DefaultOperator::ADJACENCY,
             ..Entry::new(&[S::Hidden, S::Dropout, S::InputDropout, S::OrthogonalStart])
         }
     }
@@ -95,7 +95,7 @@ impl Body for Even {
         let mut h = self.second.forward(&Input::Dense(h), pass)?;
         let edges = Edges::of(&propagation.operator)?;
         let scale = at_least_some(&edges.sums(&edges.sizes)?)?.powf(-0.5)?;
-        let round = |h: &Tensor| {
+        let propagate = |h: &Tensor| {
             propagation
                 .operator
                 .apply(&h.broadcast_mul(&scale)?)?
@@ -104,7 +104,7 @@ impl Body for Even {
         let shares = pass.weight(self.shares);
         let mut sum = h.broadcast_mul(&shares.narrow(0, 0, 1)?)?;
         for k in 0..self.pairs {
-            h = round(&round(&h)?)?;
+            h = propagate(&propagate(&h)?)?;
             sum = (sum + h.broadcast_mul(&shares.narrow(0, k + 1, 1)?)?)?;
         }
         Ok(sum)

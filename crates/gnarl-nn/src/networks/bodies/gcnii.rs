@@ -6,8 +6,8 @@
 //! every ReLU, but `h_0` enters the residuals without dropout. This is PyTorch Geometric's
 //! `GCN2Conv` with shared weights. With zero layers it is a two-layer perceptron.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::{Body, EMBEDDING_SITE, first_rows};
@@ -99,7 +99,7 @@ impl Body for GcniiBody {
         let mut h = dropout(&first, pass.dropout(self.dropout, EMBEDDING_SITE))?;
         let kept = (&first * ALPHA)?;
         for (i, weight) in self.weights.iter().enumerate() {
-            let aggregated = (propagation.round(i).apply(&h)? * (1.0 - ALPHA))?;
+            let aggregated = (propagation.layer(i).apply(&h)? * (1.0 - ALPHA))?;
             let mixed = (&aggregated + first_rows(&kept, aggregated.dims()[0])?)?;
             let beta = (THETA / (i + 1) as f64 + 1.0).ln();
             let mapped = mixed.matmul(&near_identity(pass.weight(*weight), beta)?)?;

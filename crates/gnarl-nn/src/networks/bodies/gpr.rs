@@ -5,13 +5,13 @@
 //! GPR-GIN uses GIN layers instead of plain propagation: `H_0 = relu(X W + b)`,
 //! `H_k = dropout(relu(GIN_k(H_{k-1})))`, and a linear map of `Σ γ_k H_k`.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::{Body, EMBEDDING_SITE, first_rows};
 use crate::networks::config::NetworkSetting as S;
-use crate::networks::entry::{Architecture, Capability, Entry, Plan, UsualOperator};
+use crate::networks::entry::{Architecture, Capability, DefaultOperator, Entry, Plan};
 use crate::networks::gin::{GinConv, GinSettings};
 use crate::networks::init::Init;
 use crate::networks::layer::{Layer, Propagation};
@@ -46,13 +46,13 @@ impl Architecture for GprGnn {
 
     fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
         let (first, second, shares) = maps_and_shares(plan, params, rng)?;
-        let rounds = Rounds::Bare(plan.layers);
+        let steps = Steps::Linear(plan.layers);
         let dropout = plan.dropout as f32;
         Ok(Box::new(Gpr {
             first,
             second,
             shares,
-            rounds,
+            steps,
             dropout,
         }))
     }
@@ -71,7 +71,7 @@ pub struct GprGin {
 impl Architecture for GprGin {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::ADJACENCY,
+            default_operator: DefaultOperator::ADJACENCY,
             min_layers: 0,
             ..Entry::new(&[
                 S::Hidden,
@@ -94,13 +94,13 @@ impl Architecture for GprGin {
             let name = format!("layers.{i}");
             GinConv::new(params, &name, hidden, hidden, hidden, settings, rng)
         };
-        let rounds = Rounds::Gin((0..plan.layers).map(&mut gin).collect::<Result<_>>()?);
+        let steps = Steps::Gin((0..plan.layers).map(&mut gin).collect::<Result<_>>()?);
         let dropout = plan.dropout as f32;
         Ok(Box::new(Gpr {
             first,
             second,
             shares,
-            rounds,
+            steps,
             dropout,
         }))
     }
@@ -118,14 +118,14 @@ struct Gpr {
     first: Linear,
     second: Linear,
     shares: ParamId,
-    rounds: Rounds,
+    steps: Steps,
     dropout: f32,
 }
 
 #[derive(Debug)]
-enum Rounds {
+enum Steps {
     /// Number of propagation steps after the second linear map.
-    Bare(usize),
+    Linear(usize),
     /// Layers before the second linear map.
     Gin(Vec<GinConv>),
 }
@@ -174,15 +174,15 @@ impl Body for Gpr {
         let h =
             self.first
                 .forward_activated(x, pass, pass.dropout(self.dropout, EMBEDDING_SITE))?;
-        match &self.rounds {
-            Rounds::Bare(steps) => {
+        match &self.steps {
+            Steps::Linear(steps) => {
                 let mut all = vec![self.second.forward(&Input::Dense(h), pass)?];
                 for i in 0..*steps {
-                    all.push(propagation.round(i).apply(&all[i])?);
+                    all.push(propagation.layer(i).apply(&all[i])?);
                 }
                 self.weighted(&all, pass)
             }
-            Rounds::Gin(layers) => {
+            Steps::Gin(layers) => {
                 let mut all = vec![h];
                 for (i, layer) in layers.iter().enumerate() {
                     let (from, dropout) = (
@@ -190,7 +190,7 @@ impl Body for Gpr {
                         pass.dropout(self.dropout, i as u64),
                     );
                     all.push(layer.forward_activated(
-                        propagation.round(i),
+                        propagation.layer(i),
                         &from,
                         pass,
                         dropout,
@@ -207,9 +207,9 @@ impl Body for Gpr {
     }
 
     fn reach(&self) -> Option<usize> {
-        Some(match &self.rounds {
-            Rounds::Bare(steps) => *steps,
-            Rounds::Gin(layers) => layers.len(),
+        Some(match &self.steps {
+            Steps::Linear(steps) => *steps,
+            Steps::Gin(layers) => layers.len(),
         })
     }
 }

@@ -12,14 +12,14 @@
 //! The selection of the remaining edges has no gradient: gradients go through their similarities,
 //! not through the threshold. In training, as in the authors' code, they go through neither.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;
 use crate::networks::config::NetworkSetting as S;
 use crate::networks::edges::{Edges, TINY, held};
-use crate::networks::entry::{Architecture, Entry, Plan, UsualOperator};
+use crate::networks::entry::{Architecture, DefaultOperator, Entry, Plan};
 use crate::networks::init::Init;
 use crate::networks::layer::Propagation;
 use crate::networks::linear::{Input, Linear};
@@ -44,7 +44,7 @@ pub struct GnnGuard {
 impl Architecture for GnnGuard {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::ADJACENCY,
+            default_operator: DefaultOperator::ADJACENCY,
             ..Entry::new(&[
                 S::Hidden,
                 S::Layers,
@@ -142,11 +142,11 @@ impl Body for Guard {
             let (of_edges, own) =
                 self.remembered(before, self.weights(&edges, &x, pass.trains())?, pass)?;
             let mapped = x.matmul(pass.weight(layer.weight), None)?;
-            let heard =
+            let aggregated =
                 (edges.with_values(&of_edges)?.apply(&mapped)? + mapped.broadcast_mul(&own)?)?;
             let h = match layer.bias {
-                Some(bias) => add_bias(&heard, pass.weight(bias))?,
-                None => heard,
+                Some(bias) => add_bias(&aggregated, pass.weight(bias))?,
+                None => aggregated,
             };
             if i + 1 == self.layers.len() {
                 return Ok(h);

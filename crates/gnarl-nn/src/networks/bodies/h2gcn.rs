@@ -1,13 +1,13 @@
 //! H2GCN ([Zhu et al. 2020](https://arxiv.org/abs/2006.11468)): an embedding, propagation over one
 //! and two hops, the concatenation of all representations, then a linear map.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;
 use crate::networks::config::NetworkSetting as S;
-use crate::networks::entry::{Architecture, Capability, Entry, Plan, UsualOperator};
+use crate::networks::entry::{Architecture, Capability, DefaultOperator, Entry, Plan};
 use crate::networks::layer::Propagation;
 use crate::networks::linear::{Input, Linear};
 use crate::networks::params::{ParamId, Params, Pass};
@@ -27,7 +27,7 @@ pub struct H2gcn {}
 impl Architecture for H2gcn {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::SymmetricNormalised,
+            default_operator: DefaultOperator::SymmetricNormalised,
             ..Entry::new(&[
                 S::Hidden,
                 S::Layers,
@@ -40,13 +40,13 @@ impl Architecture for H2gcn {
     }
 
     fn build(&self, plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-        let (hidden, rounds) = (plan.hidden, plan.layers);
-        let width = hidden * ((1usize << (rounds + 1)) - 1);
+        let (hidden, hops) = (plan.hidden, plan.layers);
+        let width = hidden * ((1usize << (hops + 1)) - 1);
         Ok(Box::new(H2gcnBody {
             embed: Linear::glorot(params, "embed", plan.in_dim, hidden, false, rng)?,
             classify: Linear::glorot(params, "classify", width, plan.num_classes, false, rng)?
                 .free(params),
-            rounds,
+            hops,
             dropout: plan.dropout as f32,
         }))
     }
@@ -56,7 +56,7 @@ impl Architecture for H2gcn {
 struct H2gcnBody {
     embed: Linear,
     classify: Linear,
-    rounds: usize,
+    hops: usize,
     dropout: f32,
 }
 
@@ -76,7 +76,7 @@ impl Body for H2gcnBody {
         };
         let mut last = relu(&self.embed.forward(x, pass)?)?;
         let mut all = vec![last.clone()];
-        for _ in 0..self.rounds {
+        for _ in 0..self.hops {
             last = Tensor::cat(
                 &[propagation.operator.apply(&last)?, two_hop.apply(&last)?],
                 1,

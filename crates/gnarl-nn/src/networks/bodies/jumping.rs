@@ -11,14 +11,14 @@
 //! direction. The layers are those of GCN or GIN. With zero layers it is a linear map of the
 //! features.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::{Body, first_rows};
 use crate::networks::config::NetworkSetting as S;
 use crate::networks::entry::{
-    Architecture, Capability, Entry, FirstAggregation, Plan, UsualOperator,
+    Architecture, Capability, DefaultOperator, Entry, FirstAggregation, Plan,
 };
 use crate::networks::gcn::GcnConv;
 use crate::networks::gin::{GinConv, GinSettings};
@@ -79,7 +79,7 @@ macro_rules! jumping_gin {
         impl Architecture for $Type {
             fn entry(&self) -> Entry {
                 Entry {
-                    usual_operator: UsualOperator::ADJACENCY,
+                    default_operator: DefaultOperator::ADJACENCY,
                     ..entry(FirstAggregation::OperatorWithSelf)
                 }
             }
@@ -238,7 +238,7 @@ impl Body for Jumping {
                 .last()
                 .map_or_else(|| x.clone(), |h| Input::Dense(h.clone()));
             let dropout = pass.dropout(self.dropout, i as u64);
-            all.push(layer.forward_activated(propagation.round(i), &from, pass, dropout)?);
+            all.push(layer.forward_activated(propagation.layer(i), &from, pass, dropout)?);
         }
         let Some(last) = all.last() else {
             return Ok(x.clone());

@@ -7,8 +7,8 @@
 //! `K H = X̂ (X̂ᵀ H)` costs as much as two products with the features. Changes of edges do not
 //! change the kernel.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;
@@ -133,10 +133,10 @@ impl Body for ByKernel {
         for (i, layer) in self.layers.iter().enumerate() {
             let mapped = x.matmul(pass.weight(layer.weight), None)?;
             let by_edges = (propagation.operator.apply(&mapped)? * (1.0 - self.share))?;
-            let heard = (by_edges + (kernel.apply(&mapped)? * self.share)?)?;
+            let aggregated = (by_edges + (kernel.apply(&mapped)? * self.share)?)?;
             let h = match layer.bias {
-                Some(bias) => add_bias(&heard, pass.weight(bias))?,
-                None => heard,
+                Some(bias) => add_bias(&aggregated, pass.weight(bias))?,
+                None => aggregated,
             };
             if i + 1 == self.layers.len() {
                 return Ok(h);

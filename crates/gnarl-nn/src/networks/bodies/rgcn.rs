@@ -9,8 +9,8 @@
 //! weight decay is that of the training settings, so that networks compared without decay have
 //! none.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::{Body, NOISE_SITES};
@@ -119,7 +119,7 @@ impl Body for RgcnBody {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let (mut mean, mut variance) = (x.clone(), x.clone());
         for (i, layer) in self.layers.iter().enumerate() {
-            let operator = propagation.round(i);
+            let operator = propagation.layer(i);
             let squared = operator.with_values(&operator.values()?.sqr()?)?;
             let (m, v) = layer.forward(operator, &squared, (&mean, &variance), pass)?;
             if i == 0 && pass.trains() {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn training_draws_scores_and_notes_a_penalty_predicting_does_not() {
+    fn training_samples_scores_and_adds_a_penalty() {
         let network = Network::new(
             &NetworkConfig::new(Backbone::RGCN),
             &Shape::new(4, 3, 0.0),

@@ -10,14 +10,14 @@
 //! probability α; `y` is at least 0.1, as in the authors' code. In training W is a constant, as in
 //! that code; in prediction gradients go through it.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;
 use crate::networks::config::NetworkSetting as S;
 use crate::networks::edges::{Edges, TINY, held};
-use crate::networks::entry::{Architecture, Entry, Plan, UsualOperator};
+use crate::networks::entry::{Architecture, DefaultOperator, Entry, Plan};
 use crate::networks::layer::Propagation;
 use crate::networks::linear::{Input, Linear};
 use crate::networks::params::{ParamId, Params, Pass};
@@ -47,7 +47,7 @@ pub struct Rung {
 impl Architecture for Rung {
     fn entry(&self) -> Entry {
         Entry {
-            usual_operator: UsualOperator::ADJACENCY,
+            default_operator: DefaultOperator::ADJACENCY,
             ..Entry::new(&[S::Hidden, S::Dropout, S::InputDropout, S::OrthogonalStart])
         }
     }
@@ -100,14 +100,14 @@ impl Body for RungBody {
             let distances = (edges.squared_distances(&scaled)? + SOFTENING)?.sqrt()?;
             let by_penalty = ((distances.recip()? * 0.5)? - 0.5 / self.gamma)?.relu()?;
             let by_penalty = held(by_penalty, pass.trains());
-            let heard = edges
+            let aggregated = edges
                 .with_values(&(&by_penalty * &weights)?)?
                 .apply(&scaled)?
                 .broadcast_mul(&scale)?;
             let q = (edges.sums(&(&by_penalty * &sizes)?)? * scale.sqr()?)?;
             // Both sides of the quotient times 1 - α.
             let share = ((q * (1.0 - self.alpha))? + (self.alpha + TINY))?.recip()?;
-            f = ((heard * (1.0 - self.alpha))? + &kept)?.broadcast_mul(&share)?;
+            f = ((aggregated * (1.0 - self.alpha))? + &kept)?.broadcast_mul(&share)?;
         }
         Ok(f)
     }

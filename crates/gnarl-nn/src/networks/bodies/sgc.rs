@@ -1,7 +1,7 @@
 //! SGC ([Wu et al. 2019](https://arxiv.org/abs/1902.07153)): `Φ^layers X W + b`.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::networks::body::Body;
@@ -33,7 +33,7 @@ impl Architecture for Sgc {
         let linear = Linear::glorot(params, "linear", plan.in_dim, plan.num_classes, true, rng)?;
         Ok(Box::new(SgcBody {
             linear,
-            rounds: plan.layers,
+            hops: plan.layers,
         }))
     }
 }
@@ -41,20 +41,20 @@ impl Architecture for Sgc {
 #[derive(Debug)]
 struct SgcBody {
     linear: Linear,
-    rounds: usize,
+    hops: usize,
 }
 
 impl Body for SgcBody {
     /// Computes Φ^K (X W) + b: the linear map first, since its output is narrower.
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let mut h = x.matmul(pass.weight(self.linear.weight), None)?;
-        for step in 0..self.rounds {
+        for step in 0..self.hops {
             let bias = self
                 .linear
                 .bias
-                .filter(|_| step + 1 == self.rounds)
+                .filter(|_| step + 1 == self.hops)
                 .map(|b| pass.weight(b));
-            h = propagation.round(step).apply_with_bias(&h, bias)?;
+            h = propagation.layer(step).apply_with_bias(&h, bias)?;
         }
         Ok(h)
     }
@@ -64,6 +64,6 @@ impl Body for SgcBody {
     }
 
     fn reach(&self) -> Option<usize> {
-        Some(self.rounds)
+        Some(self.hops)
     }
 }

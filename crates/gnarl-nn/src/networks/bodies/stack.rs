@@ -97,13 +97,13 @@ impl Stack {
         };
         for (i, layer) in others.iter().enumerate() {
             let dropout = pass.dropout(self.dropout, i as u64);
-            let mut h = layer.forward_activated(propagation.round(i), &x, pass, dropout)?;
+            let mut h = layer.forward_activated(propagation.layer(i), &x, pass, dropout)?;
             if let Some(noise) = pass.noise(self.noise, NOISE_SITES + i as u64, h.dims())? {
                 h = (h + noise)?;
             }
             x = Input::Dense(h);
         }
-        Ok((x, &**last, propagation.round(others.len())))
+        Ok((x, &**last, propagation.layer(others.len())))
     }
 }
 
@@ -146,9 +146,10 @@ impl Body for Stack {
         if self.output.is_some() {
             return Ok(Some(self.latent(propagation, x, pass)?.to_dense()?));
         }
-        match self.layers.len() > 1 || self.embed.is_some() {
-            true => Ok(Some(self.before_last(propagation, x, pass)?.0.to_dense()?)),
-            false => Ok(None),
+        if self.layers.len() > 1 || self.embed.is_some() {
+            Ok(Some(self.before_last(propagation, x, pass)?.0.to_dense()?))
+        } else {
+            Ok(None)
         }
     }
 
@@ -173,11 +174,17 @@ impl Body for Stack {
         }
     }
 
-    fn rounds(&self) -> Option<usize> {
+    fn num_layers(&self) -> Option<usize> {
         (self.propagates && self.embed.is_none()).then_some(self.layers.len())
     }
 
-    fn round(&self, i: usize, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+    fn forward_layer(
+        &self,
+        i: usize,
+        operator: &Operator,
+        x: &Input,
+        pass: &Pass<'_>,
+    ) -> Result<Tensor> {
         let Some(layer) = self.layers.get(i) else {
             gnarl_tensor::bail!("there is no layer {i}")
         };

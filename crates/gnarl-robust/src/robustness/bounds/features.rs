@@ -34,9 +34,10 @@ impl Bounds {
             (!self.gin).then(|| epsilon * w * self.product(power))
         };
         let short = &self.walks[1];
-        let by_linf = match self.gin {
-            true => Some(self.thesis_gin(epsilon)),
-            false => thesis(Gains::thesis_linf, most(short)),
+        let by_linf = if self.gin {
+            Some(self.thesis_gin(epsilon))
+        } else {
+            thesis(Gains::thesis_linf, most(short))
         };
         vec![
             Bound {

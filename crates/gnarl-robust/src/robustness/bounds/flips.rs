@@ -7,7 +7,7 @@ use gnarl_graph::operator::ClassicalOperator as Op;
 use super::operators::absolute;
 use super::total;
 use crate::classifier::WhiteBox;
-use gnarl_nn::networks::UsualOperator;
+use gnarl_nn::networks::DefaultOperator;
 use gnarl_nn::operator::OperatorChoice;
 
 /// The graphs that flips lead to.
@@ -24,7 +24,7 @@ pub(super) struct Structure {
 
 /// Size and change of the operator over all graphs within a budget.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reach {
+pub(super) struct OperatorChange {
     /// `||Φ'||_2` and `||Φ' - Φ||_2`.
     pub spectral: [f64; 2],
     /// The largest absolute row sums of both.
@@ -34,16 +34,18 @@ pub(super) struct Reach {
 impl Structure {
     pub fn new(model: &WhiteBox, graph: &Graph) -> std::result::Result<Self, String> {
         let backbone = model.network().config().backbone;
-        let operator = match (model.operator(), backbone.usual_operator()) {
+        let operator = match (model.operator(), backbone.default_operator()) {
             (OperatorChoice::Classical(op), _)
-            | (OperatorChoice::Usual, UsualOperator::Classical(op)) => op,
+            | (OperatorChoice::Usual, DefaultOperator::Classical(op)) => op,
             _ => return Err(
                 "flips under an operator that is learned from centralities: they change everywhere"
                     .into(),
             ),
         };
         if model.reads_degrees() {
-            return Err("flips where degrees stand for features: they move with the edges".into());
+            return Err(
+                "flips where node degrees are the features: features change with the edges".into(),
+            );
         }
         if graph.weights().is_some() {
             return Err("flips in a weighted graph".into());
@@ -92,7 +94,7 @@ impl Structure {
     /// changes of the removed and of the added edges; for r edges it is at most the largest
     /// `d_u + d_v` of an edge, `r + 1`. `A_hat` lies in [-1, 1] and `L_sym` in [0, 2], so either
     /// changes by at most 2. Rows of H are distributions or zero.
-    pub fn reach(&self, flips: usize) -> Reach {
+    pub fn operator_change(&self, flips: usize) -> OperatorChange {
         let r = flips as f64;
         let most = self.most + r;
         let (norm, change) = (self.norm, |c: f64| if flips == 0 { 0.0 } else { c });
@@ -109,7 +111,7 @@ impl Structure {
             Op::RandomWalkLaplacian => ([1.0 + most.sqrt(), 2.0 * (1.0 + most.sqrt())], [2.0, 2.0]),
             Op::MeanAggregation => ([most.sqrt(), 2.0 * most.sqrt()], [1.0, 2.0]),
         };
-        Reach {
+        OperatorChange {
             spectral: [spectral[0], change(spectral[1])],
             rows: [rows[0], change(rows[1])],
         }
@@ -127,12 +129,15 @@ impl Structure {
             self.operator,
             Op::Adjacency | Op::Laplacian | Op::SignlessLaplacian
         );
-        let held = |near: &Vec<u32>| match by_degree {
-            true => near.iter().map(|&v| messages[v as usize].powi(2)).sum(),
-            false => near.last().map_or(0.0, |&u| messages[u as usize].powi(2)),
+        let held = |near: &Vec<u32>| {
+            if by_degree {
+                near.iter().map(|&v| messages[v as usize].powi(2)).sum()
+            } else {
+                near.last().map_or(0.0, |&u| messages[u as usize].powi(2))
+            }
         };
         let touched = largest(self.neighbourhoods.iter().map(held), 2 * flips).min(total(messages));
-        let whole = self.reach(flips).spectral[1] * touched;
+        let whole = self.operator_change(flips).spectral[1] * touched;
         if self.operator != Op::NormalisedAdjacency {
             return whole;
         }
@@ -195,13 +200,20 @@ mod tests {
     #[test]
     fn one_flip_by_hand() {
         let adjacency = path(Op::Adjacency);
-        assert_eq!(adjacency.reach(1).spectral, [2f64.sqrt() + 1.0, 1.0]);
-        assert_eq!(adjacency.reach(1).rows, [3.0, 1.0]);
-        assert_eq!(path(Op::Laplacian).reach(1).spectral[1], 2.0);
+        assert_eq!(
+            adjacency.operator_change(1).spectral,
+            [2f64.sqrt() + 1.0, 1.0]
+        );
+        assert_eq!(adjacency.operator_change(1).rows, [3.0, 1.0]);
+        assert_eq!(path(Op::Laplacian).operator_change(1).spectral[1], 2.0);
         // The flip meets the two largest of the messages 3, 4 and 12.
         assert!((adjacency.change(&[3.0, 4.0, 12.0], 1) - 160f64.sqrt()).abs() < 1e-12);
         for operator in Op::ALL {
-            assert_eq!(path(operator).reach(0).spectral[1], 0.0, "{operator}");
+            assert_eq!(
+                path(operator).operator_change(0).spectral[1],
+                0.0,
+                "{operator}"
+            );
             assert_eq!(
                 path(operator).change(&[3.0, 4.0, 12.0], 0),
                 0.0,

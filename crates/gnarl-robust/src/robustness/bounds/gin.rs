@@ -16,7 +16,7 @@ impl Bounds {
             .as_ref()
             .map_or(f64::NAN, |structure| structure.most);
         self.product(Gains::thesis_linf)
-            * (self.input_norm * self.rounds.len() as f64 * most + epsilon)
+            * (self.input_norm * self.layers.len() as f64 * most + epsilon)
     }
 }
 

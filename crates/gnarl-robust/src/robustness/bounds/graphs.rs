@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_they_do_not_cover_is_said() {
+    fn unsupported_models_are_refused() {
         let graph = path(4).unwrap();
         let model = classifier(network(Backbone::GCN), Readout::Mean, 3, Some(2));
         let bounds = Bounds::new(&model, &graph).unwrap();
@@ -190,7 +190,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            e.contains("degrees stand for features") && !e.contains('\n'),
+            e.contains("degrees are the features") && !e.contains('\n'),
             "{e}"
         );
         let model = classifier(network(Backbone::GAT), Readout::Mean, 3, Some(2));
@@ -228,9 +228,10 @@ mod tests {
             let rng = &mut stream(seed, "bound test", 5);
             for backbone in [Backbone::GCN, Backbone::GIN, Backbone::SGC, Backbone::MLP] {
                 for readout in READOUTS {
-                    let weights = match rng.random::<bool>() {
-                        true => WeightsChoice::Orthonormal(Orthonormal::default()),
-                        false => WeightsChoice::FREE,
+                    let weights = if rng.random::<bool>() {
+                        WeightsChoice::Orthonormal(Orthonormal::default())
+                    } else {
+                        WeightsChoice::FREE
                     };
                     let model = classifier(NetworkConfig { weights, ..network(backbone) }, readout, 3, None);
                     let bounds = Bounds::new(&model, &graph).unwrap();
@@ -238,17 +239,17 @@ mod tests {
                     for norm in NORMS {
                         let bound = bounds.within(Budget::Features { norm, epsilon: EPSILON }).unwrap();
                         let ball = Ball::new(norm, EPSILON, Sampler::Exact).unwrap();
-                        let drawn = ball.around(graph.features().unwrap(), rng);
-                        let drawn = graph.clone().with_features(Features::Dense(drawn)).unwrap();
+                        let sampled = ball.sample_around(graph.features().unwrap(), rng);
+                        let sampled = graph.clone().with_features(Features::Dense(sampled)).unwrap();
                         let tried = attacked(&model, &graph, norm, 3, rng);
-                        for tried in std::iter::once(drawn).chain(tried) {
+                        for tried in std::iter::once(sampled).chain(tried) {
                             assert_holds(&bound, &moved(&model, &graph, &tried), &format!("{what}, p = {norm}"));
                         }
                     }
                     let pairs = graph.num_nodes() * (graph.num_nodes() - 1) / 2;
                     let flips = 2.min(pairs);
                     let ball = FlipBall::new(graph.num_nodes(), flips, FlipLaw::Uniform).unwrap();
-                    let other = flipped(&graph, &ball.draw(rng)).unwrap();
+                    let other = flipped(&graph, &ball.sample(rng)).unwrap();
                     let bound = bounds.within(Budget::Structure { flips }).unwrap();
                     assert_holds(&bound, &moved(&model, &graph, &other), &format!("{what}, flips"));
                 }

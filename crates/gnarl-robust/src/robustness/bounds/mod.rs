@@ -124,7 +124,7 @@ pub struct Bound {
 #[derive(Debug, Clone)]
 pub struct Bounds {
     features: usize,
-    rounds: Vec<LayerCut>,
+    layers: Vec<LayerCut>,
     tail: Vec<Gains>,
     /// `|Φ|^L 1`, and the published formula's `|Φ|^(L-1) 1`.
     walks: [Vec<f64>; 2],
@@ -166,9 +166,9 @@ impl Bounds {
         let (features, input_norm) = (h.dim(), input_norm(&h)?);
 
         let mut walks = [vec![1.0; graph.num_nodes()], vec![1.0; graph.num_nodes()]];
-        let mut rounds = Vec::with_capacity(plan.rounds.len());
-        for (i, maps) in plan.rounds.iter().enumerate() {
-            let operator = propagation.round(i);
+        let mut layers = Vec::with_capacity(plan.layers.len());
+        for (i, maps) in plan.layers.iter().enumerate() {
+            let operator = propagation.layer(i);
             let messages = match maps.first() {
                 Some(first) => h.matmul(first.weight, None)?,
                 None => h.to_dense()?,
@@ -184,12 +184,12 @@ impl Bounds {
                 .iter()
                 .map(|map| Gains::of(map.weight))
                 .collect::<Result<_>>()?;
-            rounds.push(LayerCut {
+            layers.push(LayerCut {
                 own,
                 maps: gains,
                 messages: row_norms(&messages)?,
             });
-            if i + 1 < plan.rounds.len() {
+            if i + 1 < plan.layers.len() {
                 h = Input::Dense(plan.output(maps, operator, messages)?);
             }
         }
@@ -211,7 +211,7 @@ impl Bounds {
             .flatten();
         Ok(Self {
             features,
-            rounds,
+            layers,
             tail,
             walks,
             input_norm,
@@ -242,9 +242,9 @@ impl Bounds {
 
     /// Every linear map, from the features on.
     fn maps(&self) -> impl Iterator<Item = &Gains> {
-        self.rounds
+        self.layers
             .iter()
-            .flat_map(|round| &round.maps)
+            .flat_map(|layer| &layer.maps)
             .chain(&self.tail)
     }
 
@@ -259,7 +259,7 @@ fn check_ball(norm: Norm, epsilon: f64) -> Result<()> {
 }
 
 fn not_covered(what: String) -> Error {
-    GraphError::argument("bounds", format!("no bound covers {what}"))
+    GraphError::unsupported("bounds", format!("no bound covers {what}"))
 }
 
 /// Norms of the rows of a matrix.
@@ -327,7 +327,7 @@ mod tests {
                     let ball = FlipBall::new(graph.num_nodes(), flips, FlipLaw::Uniform).unwrap();
                     let bound = bounds.within(Budget::Structure { flips }).unwrap();
                     for _ in 0..5 {
-                        let other = flipped(&graph, &ball.draw(rng)).unwrap();
+                        let other = flipped(&graph, &ball.sample(rng)).unwrap();
                         assert_holds(&bound, &moved(&model, &graph, &other), &what);
                     }
                 }
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_bound_covers_is_said_in_one_line() {
+    fn unsupported_models_are_refused_in_one_line() {
         let graph = random_features(erdos_renyi(8, 0.4, 1).unwrap(), 5);
         let network = |config: &NetworkConfig| {
             WhiteBox::new(

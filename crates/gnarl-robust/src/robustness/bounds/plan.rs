@@ -10,7 +10,7 @@ use gnarl_tensor::{Operator, Tensor, add_bias};
 
 /// The linear maps of a network by their position.
 pub(in crate::robustness) struct Plan<'a> {
-    pub rounds: Vec<Vec<Map<'a>>>,
+    pub layers: Vec<Vec<Map<'a>>>,
     pub tail: Vec<Map<'a>>,
     pub backbone: Backbone,
     /// The weight of the head, for a classifier of graphs.
@@ -68,7 +68,7 @@ impl<'a> Plan<'a> {
 
     /// The first map that features go through.
     pub fn first(&self) -> Option<&Map<'a>> {
-        self.rounds.iter().flatten().chain(&self.tail).next()
+        self.layers.iter().flatten().chain(&self.tail).next()
     }
 
     /// The scores of the nodes of one graph from the first messages `X W`, as a forward pass
@@ -80,18 +80,19 @@ impl<'a> Plan<'a> {
         messages: Tensor,
     ) -> Result<Tensor> {
         let mut h = messages;
-        for (i, maps) in self.rounds.iter().enumerate() {
+        for (i, maps) in self.layers.iter().enumerate() {
             if let (true, Some(first)) = (i > 0, maps.first()) {
                 h = Input::Dense(h).matmul(first.weight, None)?;
             }
-            let is_last = i + 1 == self.rounds.len() && self.tail.is_empty();
-            h = match is_last {
-                true => self.linear_output(maps, propagation.round(i), h)?,
-                false => self.output(maps, propagation.round(i), h)?,
+            let is_last = i + 1 == self.layers.len() && self.tail.is_empty();
+            h = if is_last {
+                self.linear_output(maps, propagation.layer(i), h)?
+            } else {
+                self.output(maps, propagation.layer(i), h)?
             };
         }
         let mut tail = self.tail.iter();
-        if self.rounds.is_empty()
+        if self.layers.is_empty()
             && let Some(bias) = tail.next().and_then(|map| map.bias)
         {
             h = add_bias(&h, bias)?;
@@ -150,7 +151,7 @@ impl<'a> Plan<'a> {
     fn new(
         named: &mut HashMap<&str, &'a Tensor>,
         backbone: Backbone,
-        layers: usize,
+        num_layers: usize,
     ) -> Result<Self> {
         let mut take = |name: &str| -> Option<Map<'a>> {
             let weight = named.remove(format!("{name}.weight").as_str())?;
@@ -162,13 +163,13 @@ impl<'a> Plan<'a> {
         let mut must = |name: String| {
             take(&name).ok_or_else(|| not_covered(format!("a {backbone} without {name}.weight")))
         };
-        let mut rounds = Vec::new();
+        let mut layers = Vec::new();
         let mut tail = Vec::new();
         match backbone {
             // The only map commutes with propagation: it may come before the first step.
             Backbone::Sgc(_) => {
-                for i in 0..layers {
-                    rounds.push(if i == 0 {
+                for i in 0..num_layers {
+                    layers.push(if i == 0 {
                         vec![must("linear".into())?]
                     } else {
                         Vec::new()
@@ -176,27 +177,27 @@ impl<'a> Plan<'a> {
                 }
             }
             Backbone::Mlp(_) => {
-                for i in 0..layers.max(1) {
+                for i in 0..num_layers.max(1) {
                     tail.push(must(format!("layers.{i}"))?);
                 }
             }
             Backbone::Gin(_) => {
-                for i in 0..layers {
-                    rounds.push(vec![
+                for i in 0..num_layers {
+                    layers.push(vec![
                         must(format!("layers.{i}.mlp.0"))?,
                         must(format!("layers.{i}.mlp.1"))?,
                     ]);
                 }
             }
             _ => {
-                for i in 0..layers {
-                    rounds.push(vec![must(format!("layers.{i}"))?]);
+                for i in 0..num_layers {
+                    layers.push(vec![must(format!("layers.{i}"))?]);
                 }
             }
         }
         tail.extend(take("output"));
         Ok(Self {
-            rounds,
+            layers,
             tail,
             backbone,
             head: None,

@@ -52,18 +52,23 @@ impl Bounds {
     /// move by so much.
     pub(super) fn by_flips(&self, moved: Option<(Norm, f64)>, flips: usize) -> Result<Vec<Bound>> {
         let structure = self.structure()?;
-        let reach = structure.reach(flips);
+        let operator_change = structure.operator_change(flips);
         let frobenius = self.telescoped(
             moved,
-            |own, messages| [reach.spectral[0] + own, structure.change(messages, flips)],
+            |own, messages| {
+                [
+                    operator_change.spectral[0] + own,
+                    structure.change(messages, flips),
+                ]
+            },
             Measure::Frobenius,
         );
         let of_row = self.telescoped(
             moved,
             |own, messages| {
                 [
-                    reach.rows[0] + own,
-                    reach.rows[1] * messages.iter().copied().fold(0.0, f64::max),
+                    operator_change.rows[0] + own,
+                    operator_change.rows[1] * messages.iter().copied().fold(0.0, f64::max),
                 ]
             },
             Measure::LargestRow,
@@ -85,7 +90,7 @@ impl Bounds {
             let of_features = moved.map_or(0.0, |(_, epsilon)| {
                 self.product(Gains::spectral) * epsilon * walks * walks
             });
-            of_features + self.thesis_structure(reach.spectral[1])
+            of_features + self.thesis_structure(operator_change.spectral[1])
         });
         let scaled = (0.5 * frobenius / nodes.max(1.0).sqrt()).min(2f64.sqrt()) / 2.0;
         Ok(vec![
@@ -133,13 +138,13 @@ impl Bounds {
             };
             [f64::NAN, l2, f64::NAN]
         };
-        for round in &self.rounds {
-            if let Some(first) = round.maps.first() {
+        for layer in &self.layers {
+            if let Some(first) = layer.maps.first() {
                 reached = past(reached, first);
             }
-            let [norm, change] = step(round.own, &round.messages);
+            let [norm, change] = step(layer.own, &layer.messages);
             reached[1] = norm * reached[1] + change;
-            reached = round
+            reached = layer
                 .maps
                 .iter()
                 .skip(1)
@@ -151,7 +156,7 @@ impl Bounds {
     /// The published formula `Π||W|| ||X|| d (1 + L Π||W||)`.
     fn thesis_structure(&self, distance: f64) -> f64 {
         let product = self.product(Gains::spectral);
-        product * self.input_norm * distance * (1.0 + self.rounds.len() as f64 * product)
+        product * self.input_norm * distance * (1.0 + self.layers.len() as f64 * product)
     }
 }
 

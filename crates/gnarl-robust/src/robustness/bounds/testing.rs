@@ -8,7 +8,7 @@ use rand::RngExt;
 use super::{Bound, Bounds, Budget, Distance};
 use crate::classifier::{Classifier, WhiteBox, to_matrix};
 use crate::perturb::{Ball, Norm, Sampler};
-use crate::robustness::answer::{Moved, Prediction};
+use crate::robustness::prediction::{Moved, Prediction};
 use gnarl_nn::networks::{Backbone, Input, Network, NetworkConfig, Shape};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_nn::testing::plant;
@@ -77,8 +77,8 @@ pub fn planted(operator: Op, in_dim: usize, classes: usize, weights: &[&[f32]]) 
 }
 
 pub fn moved(model: &WhiteBox, from: &Graph, to: &Graph) -> Moved {
-    let answer = |graph: &Graph| Prediction::new(model.scores(graph).unwrap()).unwrap();
-    answer(from).distance(&answer(to)).unwrap()
+    let prediction = |graph: &Graph| Prediction::new(model.scores(graph).unwrap()).unwrap();
+    prediction(from).distance(&prediction(to)).unwrap()
 }
 
 pub fn get(bounds: &[Bound], distance: Distance) -> Bound {

@@ -13,15 +13,18 @@
 //! class is certified if that is positive against every other class. This is the paper's dual with
 //! its variables set by those lines, and it is exact for one layer.
 
-use gnarl_graph::{Error as GraphError, Features, Graph};
+use gnarl_graph::{Error, Features, Graph};
 use rayon::prelude::*;
 
 use crate::classifier::{Classifier, WhiteBox};
-use crate::robustness::bounds::plan::Plan;
+use crate::robustness::bounds::plan::{Map, Plan};
 use gnarl_graph::Result;
 use gnarl_nn::networks::{Backbone, Pass};
 use gnarl_nn::train::argmax;
-use gnarl_tensor::{DType, Operator, simd_dispatch};
+use gnarl_tensor::{DType, Operator, Tensor, simd_dispatch};
+
+/// Subject of the errors of this module.
+const OP: &str = "convex certificates";
 
 /// Budgets of feature flips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,81 +69,47 @@ impl BinaryGcn {
     /// covered.
     pub fn new(model: &WhiteBox, graph: &Graph) -> Result<Self> {
         let plan = Plan::of(model)?;
-        let count = plan.rounds.len();
+        let count = plan.layers.len();
         if !Self::covers(&plan.backbone)
             || !plan.tail.is_empty()
             || !(1..=2).contains(&count)
             || plan.head.is_some()
         {
-            return Err(refused(
+            return Err(Error::argument(
+                OP,
                 "they are for a gcn of one or two layers without a head",
             ));
         }
-        let Some(features) = graph.features() else {
-            return Err(refused("the graph has no features to flip"));
-        };
-        if features.values().iter().any(|&v| v != 0.0 && v != 1.0) {
-            let what = "features must be 0 or 1 as the network takes them; --binary makes them so, --features as-loaded leaves them so";
-            return Err(refused(what));
-        }
-        let ones = (0..graph.num_nodes())
-            .map(|u| ones_of(features, u))
-            .collect();
+        let features = binary_features(graph)?;
         let pass = Pass::evaluation(model.weights());
         let propagation = model.propagation(graph)?;
         let propagation = model.network().propagation(&propagation, &pass)?;
-        let operators = (0..count)
-            .map(|i| rows_of(propagation.round(i)))
-            .collect::<Result<Vec<_>>>()?;
-        let weight = |round: usize| -> Result<(usize, Vec<f64>)> {
-            let weight = plan.rounds[round][0].weight;
-            Ok((
-                weight.dims2()?.1,
-                weight
-                    .to_dtype(DType::F64)?
-                    .flatten_all()?
-                    .to_vec1::<f64>()?,
-            ))
-        };
-        let bias = |round: usize, width: usize| -> Result<Vec<f64>> {
-            match plan.rounds[round][0].bias {
-                Some(bias) => Ok(bias.to_dtype(DType::F64)?.flatten_all()?.to_vec1::<f64>()?),
-                None => Ok(vec![0.0; width]),
-            }
-        };
-        let (units, first) = weight(0)?;
-        let num_cols = features.num_cols();
-        let first: Vec<Vec<f32>> = (0..units)
-            .map(|j| (0..num_cols).map(|f| first[f * units + j] as f32).collect())
-            .collect();
-        let by_weight = |column: &Vec<f32>| {
-            let mut order: Vec<u32> = (0..num_cols as u32).collect();
-            order.sort_by(|&a, &b| column[b as usize].total_cmp(&column[a as usize]));
-            order
-        };
-        let order = first.iter().map(by_weight).collect();
-        let second = (count == 2)
-            .then(|| weight(1))
-            .transpose()?
-            .map(|(_, values)| values);
+        let first_map = &plan.layers[0][0];
+        let first = columns(first_map, features.num_cols())?;
+        let units = first.len();
         let scores = model.scores(graph)?;
-        let classes = (0..scores.num_rows())
-            .map(|u| argmax(scores.row(u)))
-            .collect();
-        let num_classes = model.num_classes();
         let mut gcn = Self {
-            num_cols,
-            ones,
-            operators,
+            num_cols: features.num_cols(),
+            ones: (0..graph.num_nodes())
+                .map(|u| ones_of(features, u))
+                .collect(),
+            operators: (0..count)
+                .map(|i| rows_of(propagation.layer(i)))
+                .collect::<Result<_>>()?,
+            order: first.iter().map(|column| by_weight(column)).collect(),
             first,
             clean: Vec::new(),
-            second,
-            bias: bias(count - 1, num_classes)?,
-            order,
-            classes,
+            second: match plan.layers.get(1) {
+                Some(maps) => Some(values(maps[0].weight)?),
+                None => None,
+            },
+            bias: bias(&plan.layers[count - 1][0], model.num_classes())?,
+            classes: (0..scores.num_rows())
+                .map(|u| argmax(scores.row(u)))
+                .collect(),
         };
         gcn.clean = gcn.messages(&if count == 2 {
-            bias(0, units)?
+            bias(first_map, units)?
         } else {
             vec![0.0; units]
         });
@@ -191,7 +160,7 @@ impl BinaryGcn {
             let ends = self.ends(&open.iter().map(|&i| nodes[i]).collect::<Vec<_>>(), budget);
             open = open
                 .into_par_iter()
-                .filter(|&i| self.stands(nodes[i] as usize, budget, &ends))
+                .filter(|&i| self.is_certified(nodes[i] as usize, budget, &ends))
                 .collect();
             if open.is_empty() {
                 break;
@@ -204,15 +173,15 @@ impl BinaryGcn {
     /// The ends between which every unit stays, for the nodes whose messages reach the given ones.
     /// Empty for other nodes, and for one layer.
     fn ends(&self, nodes: &[u32], budget: FeatureFlips) -> Vec<Vec<[f64; 2]>> {
-        let mut is_heard = vec![false; self.ones.len()];
+        let mut is_reached = vec![false; self.ones.len()];
         if self.second.is_some() {
             nodes
                 .iter()
                 .flat_map(|&t| &self.operators[1][t as usize])
-                .for_each(|&(v, _)| is_heard[v as usize] = true);
+                .for_each(|&(v, _)| is_reached[v as usize] = true);
         }
         let mut is_near = vec![false; self.ones.len()];
-        for v in (0..is_heard.len()).filter(|&v| is_heard[v]) {
+        for v in (0..is_reached.len()).filter(|&v| is_reached[v]) {
             self.operators[0][v]
                 .iter()
                 .for_each(|&(w, _)| is_near[w as usize] = true);
@@ -241,10 +210,10 @@ impl BinaryGcn {
             };
             [self.clean[v][j] - end(0), self.clean[v][j] + end(1)]
         };
-        (0..is_heard.len())
+        (0..is_reached.len())
             .into_par_iter()
             .map(|v| {
-                if is_heard[v] {
+                if is_reached[v] {
                     (0..units).map(|j| of_unit(v, j)).collect()
                 } else {
                     Vec::new()
@@ -281,7 +250,7 @@ impl BinaryGcn {
     }
 
     /// Returns true if the class of a node is certified.
-    fn stands(&self, t: usize, budget: FeatureFlips, ends: &[Vec<[f64; 2]>]) -> bool {
+    fn is_certified(&self, t: usize, budget: FeatureFlips, ends: &[Vec<[f64; 2]>]) -> bool {
         let class = self.classes[t];
         (0..self.bias.len())
             .filter(|&c| c != class)
@@ -375,6 +344,54 @@ simd_dispatch! {
     }
 }
 
+/// Returns the features of a graph; others than 0 and 1 are refused.
+fn binary_features(graph: &Graph) -> Result<&Features> {
+    let Some(features) = graph.features() else {
+        return Err(Error::argument(OP, "the graph has no features to flip"));
+    };
+    if features.values().iter().any(|&v| v != 0.0 && v != 1.0) {
+        let what = "features must be 0 or 1 as the network takes them; --binary makes them so, --features as-loaded leaves them so";
+        return Err(Error::argument(OP, what));
+    }
+    Ok(features)
+}
+
+/// Returns the values of a tensor.
+fn values(tensor: &Tensor) -> Result<Vec<f64>> {
+    Ok(tensor
+        .to_dtype(DType::F64)?
+        .flatten_all()?
+        .to_vec1::<f64>()?)
+}
+
+/// Returns the bias of a map; zeros if it has none.
+fn bias(map: &Map<'_>, width: usize) -> Result<Vec<f64>> {
+    match map.bias {
+        Some(bias) => values(bias),
+        None => Ok(vec![0.0; width]),
+    }
+}
+
+/// Returns the columns of a map, one for each unit.
+fn columns(map: &Map<'_>, num_features: usize) -> Result<Vec<Vec<f32>>> {
+    let (_, units) = map.weight.dims2()?;
+    let weight = values(map.weight)?;
+    Ok((0..units)
+        .map(|j| {
+            (0..num_features)
+                .map(|f| weight[f * units + j] as f32)
+                .collect()
+        })
+        .collect())
+}
+
+/// Returns the features in the order of falling weight.
+fn by_weight(column: &[f32]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..column.len() as u32).collect();
+    order.sort_by(|&a, &b| column[b as usize].total_cmp(&column[a as usize]));
+    order
+}
+
 fn ones_of(features: &Features, u: usize) -> Vec<u32> {
     match features {
         Features::Sparse(m) => {
@@ -397,7 +414,10 @@ fn ones_of(features: &Features, u: usize) -> Vec<u32> {
 
 fn rows_of(operator: &Operator) -> Result<Vec<Vec<(u32, f64)>>> {
     if operator.is_low_rank() {
-        return Err(refused("messages must travel by edges"));
+        return Err(Error::argument(
+            OP,
+            "the operator must have an entry for each edge",
+        ));
     }
     let (values, pattern) = (
         operator.values()?.flatten_all()?.to_vec1::<f32>()?,
@@ -427,8 +447,4 @@ fn largest_sum(values: &mut Vec<f64>, count: usize) -> f64 {
     // Sorted, so that the order does not depend on the selection.
     values.sort_unstable_by(|a, b| b.total_cmp(a));
     values.iter().sum()
-}
-
-fn refused(what: &str) -> gnarl_graph::Error {
-    GraphError::argument("convex certificates", what)
 }

@@ -20,19 +20,22 @@
 //! flip ends. This holds for A_hat and for GIN's sums.
 
 use gnarl_graph::operator::ClassicalOperator as Op;
-use gnarl_graph::{Error as GraphError, Graph, named};
+use gnarl_graph::{Error, Graph, named};
 use rayon::prelude::*;
 
 use crate::classifier::{Classifier, WhiteBox};
 use crate::perturb::Norm;
 use crate::robustness::bounds::gains::{Gains, start};
-use crate::robustness::bounds::operators::absolute;
-use crate::robustness::bounds::plan::Plan;
+use crate::robustness::bounds::operators::{Absolute, absolute};
+use crate::robustness::bounds::plan::{Map, Plan};
 use gnarl_graph::Result;
-use gnarl_nn::networks::{Backbone, Input, Pass, UsualOperator};
+use gnarl_nn::networks::{Backbone, DefaultOperator, Input, Pass, Propagation};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_nn::train::argmax;
 use gnarl_tensor::{DType, Tensor};
+
+/// Subject of the errors of this module.
+const OP: &str = "lipschitz certificates";
 
 named! {
     /// The rows of the features that move.
@@ -61,7 +64,7 @@ pub struct LipschitzMargins {
     last: Vec<f64>,
     /// Largest entry, L2 norm and sum of each node's row of K.
     rows: Vec<[f64; 3]>,
-    flips: std::result::Result<Rounds, String>,
+    flips: std::result::Result<FlipBounds, String>,
 }
 
 impl LipschitzMargins {
@@ -76,89 +79,41 @@ impl LipschitzMargins {
     /// O(nodes · arcs within reach) for the rows of K.
     pub fn new(model: &WhiteBox, graph: &Graph) -> Result<Self> {
         if model.graph_classifier().is_some() {
-            return Err(refused(
-                "they are for the nodes of one graph, not for graphs of a set".into(),
+            return Err(Error::argument(
+                OP,
+                "they are for the nodes of one graph, not for graphs of a set",
             ));
         }
         let plan = Plan::of(model)?;
         let pass = Pass::evaluation(model.weights());
         let propagation = model.propagation(graph)?;
         let propagation = model.network().propagation(&propagation, &pass)?;
-        let own = if plan.backbone.is(Backbone::GIN) {
-            1.0
-        } else {
-            0.0
-        };
         let factor = match model.network().gain() {
             Some(gain) => f64::from(gain.factor(&pass)?.flatten_all()?.to_vec1::<f32>()?[0]),
             None => 1.0,
         };
         let all: Vec<&Tensor> = plan
-            .rounds
+            .layers
             .iter()
             .flatten()
             .chain(&plan.tail)
             .map(|map| map.weight)
             .collect();
         let Some((last, others)) = all.split_last() else {
-            return Err(refused("a network without maps".into()));
+            return Err(Error::argument(OP, "a network without maps"));
         };
-        let maps = others
-            .iter()
-            .map(|weight| Gains::of(weight))
-            .collect::<Result<Vec<_>>>()?;
-        let last = last.to_dtype(DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
-        let last = last.into_iter().map(|w| w * factor).collect();
-
-        if (0..plan.rounds.len()).any(|i| propagation.round(i).is_low_rank()) {
-            return Err(refused("messages must travel by edges".into()));
-        }
-        let operators = (0..plan.rounds.len())
-            .map(|i| absolute(propagation.round(i)))
-            .collect::<Result<Vec<_>>>()?;
-        let nodes = graph.num_nodes();
-        let rows = (0..nodes).into_par_iter().map_init(
-            || [vec![0.0; nodes], vec![0.0; nodes]],
-            |[row, next], u| {
-                row[u] = 1.0;
-                let mut reached = vec![u as u32];
-                for operator in operators.iter().rev() {
-                    let mut further = Vec::new();
-                    let mut add = |v: u32, by: f64| {
-                        if next[v as usize] == 0.0 && by != 0.0 {
-                            further.push(v);
-                        }
-                        next[v as usize] += by;
-                    };
-                    for &v in &reached {
-                        let here = std::mem::take(&mut row[v as usize]);
-                        operator.for_row(v as usize, |w, value| add(w, here * value));
-                        add(v, here * own);
-                    }
-                    std::mem::swap(row, next);
-                    reached = further;
-                }
-                let mut found = [0f64; 3];
-                for &v in &reached {
-                    let k = std::mem::take(&mut row[v as usize]);
-                    found = [found[0].max(k), found[1] + k * k, found[2] + k];
-                }
-                [found[0], found[1].sqrt(), found[2]]
-            },
-        );
-        let rows = rows.collect();
         let scores = model.scores(graph)?;
-        let flips = Rounds::new(model, graph, &plan, factor);
-        let (features, num_classes) = (model.network().in_dim(), scores.num_cols());
-        let scores = scores.data().iter().map(|&s| f64::from(s)).collect();
         Ok(Self {
-            num_classes,
-            scores,
-            features,
-            maps,
-            last,
-            rows,
-            flips,
+            num_classes: scores.num_cols(),
+            features: model.network().in_dim(),
+            maps: others
+                .iter()
+                .map(|weight| Gains::of(weight))
+                .collect::<Result<_>>()?,
+            last: scaled_values(last, factor)?,
+            rows: influence(&plan, &propagation, graph.num_nodes())?,
+            flips: FlipBounds::new(model, graph, &plan, factor),
+            scores: scores.data().iter().map(|&s| f64::from(s)).collect(),
         })
     }
 
@@ -178,7 +133,7 @@ impl LipschitzMargins {
     }
 
     /// The margin of node u's class over another, less the rounding error.
-    fn lead(&self, u: usize, other: usize) -> f64 {
+    fn margin(&self, u: usize, other: usize) -> f64 {
         let (own, other) = (self.scores_of(u)[self.class(u)], self.scores_of(u)[other]);
         (own - other - ROUNDING * (own.abs() + other.abs())).max(0.0)
     }
@@ -209,7 +164,7 @@ impl LipschitzMargins {
             let (class, weight) = (self.class(u), of_row(self.rows[u]));
             let others = (0..classes).filter(|&c| c != class);
             others
-                .map(|c| quotient(self.lead(u, c), gains[class * classes + c] * weight))
+                .map(|c| quotient(self.margin(u, c), gains[class * classes + c] * weight))
                 .fold(f64::INFINITY, f64::min)
         };
         Ok((0..self.num_nodes()).map(one).collect())
@@ -237,19 +192,22 @@ impl LipschitzMargins {
     /// Certified radius of every node: the largest number of flips of edges anywhere, up to `most`,
     /// that do not change its class. Fails with the reason if edges are not covered.
     pub fn edge_radii(&self, most: usize) -> Result<Vec<usize>> {
-        let rounds = self.flips.as_ref().map_err(|why| refused(why.clone()))?;
+        let bounds = self
+            .flips
+            .as_ref()
+            .map_err(|why| Error::argument(OP, why.clone()))?;
         let mut radii = vec![0; self.num_nodes()];
         let mut open: Vec<usize> = (0..self.num_nodes()).collect();
         for flips in 1..=most {
-            let moves = rounds.moves(flips);
-            let stands = |&u: &usize| {
+            let moves = bounds.moves(flips);
+            let is_certified = |&u: &usize| {
                 let class = self.class(u);
                 (0..self.num_classes).filter(|&c| c != class).all(|c| {
-                    let moved = (1.0 + ROUNDING) * rounds.difference(&moves, u, (class, c), flips);
-                    moved < self.lead(u, c)
+                    let moved = (1.0 + ROUNDING) * bounds.difference(&moves, u, (class, c), flips);
+                    moved < self.margin(u, c)
                 })
             };
-            open = open.into_par_iter().filter(stands).collect();
+            open = open.into_par_iter().filter(is_certified).collect();
             if open.is_empty() {
                 break;
             }
@@ -259,13 +217,81 @@ impl LipschitzMargins {
     }
 }
 
-/// Divides a margin by a gain; infinite if a positive margin never moves.
-fn quotient(lead: f64, by: f64) -> f64 {
-    if by > 0.0 { lead / by } else { f64::INFINITY }
+/// Computes the largest entry, the L2 norm and the sum of each node's row of K, the product of the
+/// layers' absolute operators.
+fn influence(
+    plan: &Plan<'_>,
+    propagation: &Propagation,
+    num_nodes: usize,
+) -> Result<Vec<[f64; 3]>> {
+    let layers = 0..plan.layers.len();
+    if layers.clone().any(|i| propagation.layer(i).is_low_rank()) {
+        return Err(Error::argument(
+            OP,
+            "the operator must have an entry for each edge",
+        ));
+    }
+    let operators = layers
+        .map(|i| absolute(propagation.layer(i)))
+        .collect::<Result<Vec<_>>>()?;
+    let own = if plan.backbone.is(Backbone::GIN) {
+        1.0
+    } else {
+        0.0
+    };
+    let rows = (0..num_nodes).into_par_iter().map_init(
+        || [vec![0.0; num_nodes], vec![0.0; num_nodes]],
+        |scratch, u| influence_on(u, &operators, own, scratch),
+    );
+    Ok(rows.collect())
 }
 
-fn refused(what: String) -> gnarl_graph::Error {
-    GraphError::argument("lipschitz certificates", what)
+/// Computes the largest entry, the L2 norm and the sum of row `u` of K. Every layer adds `own` times
+/// a node's own message; both vectors of `scratch` are zero before and after.
+fn influence_on(
+    u: usize,
+    operators: &[Absolute],
+    own: f64,
+    [row, next]: &mut [Vec<f64>; 2],
+) -> [f64; 3] {
+    row[u] = 1.0;
+    let mut reached = vec![u as u32];
+    for operator in operators.iter().rev() {
+        let mut further = Vec::new();
+        let mut add = |v: u32, by: f64| {
+            if next[v as usize] == 0.0 && by != 0.0 {
+                further.push(v);
+            }
+            next[v as usize] += by;
+        };
+        for &v in &reached {
+            let here = std::mem::take(&mut row[v as usize]);
+            operator.for_row(v as usize, |w, value| add(w, here * value));
+            add(v, here * own);
+        }
+        std::mem::swap(row, next);
+        reached = further;
+    }
+    let mut found = [0f64; 3];
+    for &v in &reached {
+        let k = std::mem::take(&mut row[v as usize]);
+        found = [found[0].max(k), found[1] + k * k, found[2] + k];
+    }
+    [found[0], found[1].sqrt(), found[2]]
+}
+
+/// Returns the values of a tensor times a factor.
+fn scaled_values(tensor: &Tensor, factor: f64) -> Result<Vec<f64>> {
+    let values = tensor
+        .to_dtype(DType::F64)?
+        .flatten_all()?
+        .to_vec1::<f64>()?;
+    Ok(values.into_iter().map(|value| value * factor).collect())
+}
+
+/// Divides a margin by a gain; infinite if a positive margin never moves.
+fn quotient(margin: f64, by: f64) -> f64 {
+    if by > 0.0 { margin / by } else { f64::INFINITY }
 }
 
 /// The sum of messages.
@@ -277,14 +303,35 @@ enum Sum {
     Plain,
 }
 
-/// The clean messages of every layer.
+impl Sum {
+    /// Returns the sum of the network's layers. Fails with the reason if flips are not covered.
+    fn of(operator: OperatorChoice, plan: &Plan<'_>) -> std::result::Result<Self, String> {
+        if plan.layers.is_empty() {
+            return Ok(Self::Normalised);
+        }
+        let operator = match (operator, plan.backbone.default_operator()) {
+            (OperatorChoice::Classical(op), _)
+            | (OperatorChoice::Usual, DefaultOperator::Classical(op)) => op,
+            _ => return Err("flips under an operator that is learned are not covered".into()),
+        };
+        match (operator, plan.backbone) {
+            (Op::NormalisedAdjacency, Backbone::Gcn(_) | Backbone::Sgc(_)) => Ok(Self::Normalised),
+            (Op::Adjacency, Backbone::Gin(_)) => Ok(Self::Plain),
+            (operator, backbone) => Err(format!(
+                "flips under {operator} of {backbone} are not covered"
+            )),
+        }
+    }
+}
+
+/// Bounds on the effect of edge flips: the clean messages of every layer and the gains of its maps.
 #[derive(Debug)]
-struct Rounds {
+struct FlipBounds {
     sum: Sum,
     neighbours: Vec<Vec<u32>>,
     /// Degrees with self-loop.
     degrees: Vec<f64>,
-    rounds: Vec<CleanRound>,
+    layers: Vec<CleanLayer>,
     /// The spectral norm of the maps after the layers except the last, and the last map, if maps
     /// come after the layers.
     tail: Option<(f64, Vec<f64>)>,
@@ -295,7 +342,7 @@ struct Rounds {
 
 /// One layer: its clean messages, `[nodes, width]`, and the gains of its maps on errors.
 #[derive(Debug)]
-struct CleanRound {
+struct CleanLayer {
     messages: Vec<f64>,
     width: usize,
     /// Spectral norm of the map before the operator; in the last layer of a network without a head,
@@ -307,37 +354,92 @@ struct CleanRound {
     first: Option<Vec<f64>>,
 }
 
-impl Rounds {
+/// Output of a layer, which decides where its last map is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LayerOutput {
+    /// Hidden vectors.
+    Hidden,
+    /// Class scores, by the map before the operator: the factor on scores goes with the layer.
+    Scores,
+    /// Class scores, by a map after the operator, which is counted as a map after the layers.
+    ScoresAfterOperator,
+}
+
+impl LayerOutput {
+    /// Returns the output of layer `i`.
+    fn of(plan: &Plan<'_>, i: usize) -> Self {
+        if i + 1 < plan.layers.len() || !plan.tail.is_empty() {
+            Self::Hidden
+        } else if plan.layers[i].len() <= 1 {
+            Self::Scores
+        } else {
+            Self::ScoresAfterOperator
+        }
+    }
+}
+
+impl CleanLayer {
+    /// Computes the gains of a layer with these maps. `factor` is the factor on scores.
+    fn new(messages: &Tensor, maps: &[Map<'_>], output: LayerOutput, factor: f64) -> Result<Self> {
+        let gives_scores = output == LayerOutput::Scores;
+        let scale = if gives_scores { factor } else { 1.0 };
+        let (_, width) = messages.dims2()?;
+        Ok(Self {
+            messages: scaled_values(messages, scale)?,
+            width,
+            before: match maps.first() {
+                Some(map) => Gains::of(map.weight)?.spectral() * scale,
+                None => scale,
+            },
+            behind: match output {
+                LayerOutput::ScoresAfterOperator => 1.0,
+                _ => spectral_norm(maps.get(1..).unwrap_or_default())?,
+            },
+            first: match maps.first() {
+                Some(map) if gives_scores => Some(scaled_values(map.weight, scale)?),
+                _ => None,
+            },
+        })
+    }
+}
+
+/// Computes the product of the maps' spectral norms.
+fn spectral_norm(maps: &[Map<'_>]) -> Result<f64> {
+    maps.iter()
+        .map(|map| Ok(Gains::of(map.weight)?.spectral()))
+        .product()
+}
+
+/// Returns the spectral norm of the maps after the layers except the last, and the last map times
+/// `factor`. The second map of GIN's last layer counts as a map after the layers.
+fn maps_after_layers(plan: &Plan<'_>, factor: f64) -> Result<Option<(f64, Vec<f64>)>> {
+    let (gain, last) = match plan.tail.split_last() {
+        Some((last, others)) => (spectral_norm(others)?, last),
+        None => match plan.layers.last().and_then(|maps| maps.get(1)) {
+            Some(last) => (1.0, last),
+            None => return Ok(None),
+        },
+    };
+    Ok(Some((gain, scaled_values(last.weight, factor)?)))
+}
+
+impl FlipBounds {
+    /// Prepares the bounds. Fails with the reason if flips are not covered.
     fn new(
         model: &WhiteBox,
         graph: &Graph,
         plan: &Plan<'_>,
         factor: f64,
     ) -> std::result::Result<Self, String> {
-        let usual = plan.backbone.usual_operator();
-        let operator = match (model.operator(), usual) {
-            (OperatorChoice::Classical(op), _)
-            | (OperatorChoice::Usual, UsualOperator::Classical(op)) => op,
-            _ if plan.rounds.is_empty() => Op::NormalisedAdjacency,
-            _ => return Err("flips under an operator that is learned are not covered".into()),
-        };
-        let sum = match (operator, plan.backbone) {
-            _ if plan.rounds.is_empty() => Sum::Normalised,
-            (Op::NormalisedAdjacency, Backbone::Gcn(_) | Backbone::Sgc(_)) => Sum::Normalised,
-            (Op::Adjacency, Backbone::Gin(_)) => Sum::Plain,
-            (operator, backbone) => {
-                return Err(format!(
-                    "flips under {operator} of {backbone} are not covered"
-                ));
-            }
-        };
+        let sum = Sum::of(model.operator(), plan)?;
         if graph.weights().is_some() {
             return Err("flips in a weighted graph are not covered".into());
         }
-        Self::read(model, graph, plan, factor, sum).map_err(|e| e.to_string())
+        Self::compute(model, graph, plan, factor, sum).map_err(|e| e.to_string())
     }
 
-    fn read(
+    /// Computes the clean messages of every layer and the gains of the maps.
+    fn compute(
         model: &WhiteBox,
         graph: &Graph,
         plan: &Plan<'_>,
@@ -347,80 +449,20 @@ impl Rounds {
         let pass = Pass::evaluation(model.weights());
         let propagation = model.propagation(graph)?;
         let propagation = model.network().propagation(&propagation, &pass)?;
-        let nodes = 0..graph.num_nodes() as u32;
-        let mut rounds = Vec::new();
+        let mut layers = Vec::new();
         let mut h = model.input(graph)?;
-        let count = plan.rounds.len();
-        for (i, maps) in plan.rounds.iter().enumerate() {
+        for (i, maps) in plan.layers.iter().enumerate() {
             let messages = match maps.first() {
                 Some(first) => h.matmul(first.weight, None)?,
                 None => h.to_dense()?,
             };
-            let (_, width) = messages.dims2()?;
-            let spectral = |weight: &Tensor| -> Result<f64> { Ok(Gains::of(weight)?.spectral()) };
-            let mut behind = 1.0;
-            for map in maps.iter().skip(1) {
-                behind *= spectral(map.weight)?;
-            }
-            // The factor on scores goes with the map that gives them.
-            let gives_scores = i + 1 == count && plan.tail.is_empty() && maps.len() <= 1;
-            let scale = if gives_scores { factor } else { 1.0 };
-            let first = match maps.first() {
-                Some(map) if gives_scores => Some(
-                    map.weight
-                        .to_dtype(DType::F64)?
-                        .flatten_all()?
-                        .to_vec1::<f64>()?
-                        .into_iter()
-                        .map(|w| w * scale)
-                        .collect(),
-                ),
-                _ => None,
-            };
-            let values = messages
-                .to_dtype(DType::F64)?
-                .flatten_all()?
-                .to_vec1::<f64>()?;
-            rounds.push(CleanRound {
-                messages: values.into_iter().map(|m| m * scale).collect(),
-                width,
-                before: match maps.first() {
-                    Some(map) => spectral(map.weight)? * scale,
-                    None => scale,
-                },
-                behind,
-                first,
-            });
-            if i + 1 < count {
-                h = Input::Dense(plan.output(maps, propagation.round(i), messages)?);
+            let output = LayerOutput::of(plan, i);
+            layers.push(CleanLayer::new(&messages, maps, output, factor)?);
+            if i + 1 < plan.layers.len() {
+                h = Input::Dense(plan.output(maps, propagation.layer(i), messages)?);
             }
         }
-        // The map that gives the scores: the last map of the tail, or the second map of GIN's last
-        // layer.
-        let mut tail = None;
-        let of_last_round = plan.rounds.last().and_then(|maps| maps.get(1));
-        let last_map = match plan.tail.split_last() {
-            Some((last, others)) => {
-                let gain = others
-                    .iter()
-                    .map(|map| Ok(Gains::of(map.weight)?.spectral()))
-                    .product::<Result<f64>>()?;
-                Some((gain, last.weight))
-            }
-            None => of_last_round.map(|map| (1.0, map.weight)),
-        };
-        if let Some((gain, weight)) = last_map {
-            let values = weight
-                .to_dtype(DType::F64)?
-                .flatten_all()?
-                .to_vec1::<f64>()?;
-            tail = Some((gain, values.into_iter().map(|w| w * factor).collect()));
-            if plan.tail.is_empty()
-                && let Some(round) = rounds.last_mut()
-            {
-                round.behind = 1.0;
-            }
-        }
+        let nodes = 0..graph.num_nodes() as u32;
         Ok(Self {
             sum,
             degrees: nodes
@@ -428,9 +470,9 @@ impl Rounds {
                 .map(|u| graph.degree(u) as f64 + 1.0)
                 .collect(),
             neighbours: nodes.map(|u| graph.neighbours(u).to_vec()).collect(),
-            is_still: rounds.is_empty(),
-            rounds,
-            tail,
+            is_still: layers.is_empty(),
+            layers,
+            tail: maps_after_layers(plan, factor)?,
             num_classes: model.num_classes(),
         })
     }
@@ -441,17 +483,17 @@ impl Rounds {
         let nodes = self.degrees.len();
         let mut moved = vec![Moved::default(); nodes];
         let through = if self.tail.is_some() {
-            self.rounds.len()
+            self.layers.len()
         } else {
-            self.rounds.len().saturating_sub(1)
+            self.layers.len().saturating_sub(1)
         };
-        for round in &self.rounds[..through] {
-            let sizes: Vec<f64> = round
+        for layer in &self.layers[..through] {
+            let sizes: Vec<f64> = layer
                 .messages
-                .chunks_exact(round.width.max(1))
+                .chunks_exact(layer.width.max(1))
                 .map(length)
                 .collect();
-            let errors: Vec<Moved> = moved.iter().map(|e| e.times(round.before)).collect();
+            let errors: Vec<Moved> = moved.iter().map(|e| e.times(layer.before)).collect();
             let added = self.most_added(&sizes, &errors, flips);
             let one = |v: usize| {
                 self.row(
@@ -459,13 +501,13 @@ impl Rounds {
                     &sizes,
                     &errors,
                     &added,
-                    || length(&self.sum_of(round, v)),
+                    || length(&self.sum_of(layer, v)),
                     flips,
                 )
             };
             moved = (0..nodes)
                 .into_par_iter()
-                .map(|v| one(v).times(round.behind))
+                .map(|v| one(v).times(layer.behind))
                 .collect();
         }
         moved
@@ -487,19 +529,19 @@ impl Rounds {
         if let Some((gain, last)) = &self.tail {
             return moved[u].at_end * gain * column(last);
         }
-        let Some(round) = self.rounds.last() else {
+        let Some(layer) = self.layers.last() else {
             return 0.0;
         };
-        let stretch = match &round.first {
+        let gain = match &layer.first {
             Some(first) => column(first),
             // A layer without its own map, such as SGC's later propagation steps: differences of
             // two entries.
-            None => 2f64.sqrt() * round.before,
+            None => 2f64.sqrt() * layer.before,
         };
         let of =
-            |w: usize| round.messages[w * round.width + y] - round.messages[w * round.width + c];
+            |w: usize| layer.messages[w * layer.width + y] - layer.messages[w * layer.width + c];
         let sizes: Vec<f64> = (0..self.degrees.len()).map(|w| of(w).abs()).collect();
-        let errors: Vec<Moved> = moved.iter().map(|e| e.times(stretch)).collect();
+        let errors: Vec<Moved> = moved.iter().map(|e| e.times(gain)).collect();
         let added = self.most_added(&sizes, &errors, flips);
         let whole = || {
             let share = |w: usize| of(w) / self.degrees[w].sqrt();
@@ -513,10 +555,10 @@ impl Rounds {
     }
 
     /// Computes `Σ P_w / sqrt(d_w)` over the neighbours of v, without its own message.
-    fn sum_of(&self, round: &CleanRound, v: usize) -> Vec<f64> {
-        let mut sum = vec![0.0; round.width];
+    fn sum_of(&self, layer: &CleanLayer, v: usize) -> Vec<f64> {
+        let mut sum = vec![0.0; layer.width];
         for &w in &self.neighbours[v] {
-            let row = &round.messages[w as usize * round.width..(w as usize + 1) * round.width];
+            let row = &layer.messages[w as usize * layer.width..(w as usize + 1) * layer.width];
             let scale = 1.0 / self.degrees[w as usize].sqrt();
             sum.iter_mut().zip(row).for_each(|(s, p)| *s += p * scale);
         }

@@ -4,21 +4,21 @@
 //! | --- | --- |
 //! | [`sparse_smoothing`] | flips of bits that a smoothed classifier is certified for |
 //! | [`votes`] | predictions of a classifier on noisy copies of its input |
-//! | `draws` | noisy copies of bits |
+//! | `sampling` | noisy copies of bits |
 //! | [`probability`] | confidence bounds on probabilities from samples |
 //! | [`lipschitz`] | changes of features and edges, by margins over Lipschitz constants |
 //! | [`propagation`] | flips of edges under models that predict, then propagate |
 //! | [`convex`] | flips of binary features under a GCN of two layers |
 
 pub mod convex;
-mod draws;
 pub mod lipschitz;
 pub mod probability;
 pub mod propagation;
+mod sampling;
 pub mod sparse_smoothing;
 pub mod votes;
 
-pub use super::watch::SampleCallbacks;
+pub use super::callbacks::SampleCallbacks;
 pub use convex::{BinaryGcn, FeatureFlips};
 pub use lipschitz::{LipschitzMargins, Scope};
 pub use propagation::{Propagated, Steps, Threat};

@@ -28,15 +28,18 @@
 //! teleport.
 
 use gnarl_graph::operator::ClassicalOperator as Op;
-use gnarl_graph::{DenseMatrix, Error as GraphError, Graph, named};
+use gnarl_graph::{DenseMatrix, Error, Graph, named};
 use rayon::prelude::*;
 
 use crate::classifier::WhiteBox;
 use gnarl_graph::Result;
-use gnarl_nn::networks::{Backbone, Pass, Propagation, UsualOperator};
+use gnarl_nn::networks::{Backbone, DefaultOperator, Pass, Propagation};
 use gnarl_nn::operator::OperatorChoice;
 use gnarl_nn::train::argmax;
 use gnarl_tensor::Operator;
+
+/// Subject of the errors of this module.
+const OP: &str = "exact certificates";
 
 named! {
     /// The changes of edges that an attacker may make.
@@ -102,23 +105,27 @@ impl<'a> Propagated<'a> {
     /// the reason for any other model.
     pub fn of_model(model: &WhiteBox, graph: &'a Graph) -> Result<Self> {
         let config = model.network().config();
-        let operator = match (model.operator(), config.backbone.usual_operator()) {
+        let operator = match (model.operator(), config.backbone.default_operator()) {
             (OperatorChoice::Classical(op), _)
-            | (OperatorChoice::Usual, UsualOperator::Classical(op)) => Some(op),
+            | (OperatorChoice::Usual, DefaultOperator::Classical(op)) => Some(op),
             _ => None,
         };
         let (teleport, steps) = match config.backbone {
             Backbone::Appnp(appnp) => (appnp.alpha, appnp.propagation_steps),
             Backbone::Sgc(_) => (0.0, config.layers),
             other => {
-                return Err(refused(format!(
-                    "they are for appnp and sgc, which predict, then propagate; not for {other}"
-                )));
+                return Err(Error::argument(
+                    OP,
+                    format!(
+                        "they are for appnp and sgc, which predict, then propagate; not for {other}"
+                    ),
+                ));
             }
         };
         if operator != Some(Op::NormalisedAdjacency) || model.graph_classifier().is_some() {
-            return Err(refused(
-                "they are for nodes of one graph and messages that travel by A_hat".into(),
+            return Err(Error::argument(
+                OP,
+                "they are for nodes of one graph and propagation by A_hat",
             ));
         }
         // On isolated nodes all degrees are one, and propagation leaves predictions as they are.
@@ -154,17 +161,23 @@ impl<'a> Propagated<'a> {
 
     fn checked(self) -> Result<Self> {
         if self.graph.weights().is_some() {
-            return Err(refused("flips in a weighted graph are not covered".into()));
+            return Err(Error::argument(
+                OP,
+                "flips in a weighted graph are not covered",
+            ));
         }
         if self.predictions.num_rows() != self.graph.num_nodes() {
-            return Err(refused("there must be a prediction for every node".into()));
+            return Err(Error::argument(
+                OP,
+                "there must be a prediction for every node",
+            ));
         }
         let ends = self.steps != Steps::Limit || self.teleport > 0.0;
         if !(0.0..=1.0).contains(&self.teleport) || !ends {
-            return Err(refused(format!(
-                "a teleport of {} is not in (0, 1]",
-                self.teleport
-            )));
+            return Err(Error::argument(
+                OP,
+                format!("a teleport of {} is not in (0, 1]", self.teleport),
+            ));
         }
         Ok(self)
     }
@@ -253,11 +266,11 @@ impl<'a> Propagated<'a> {
     /// Propagation steps of a fixed rule from initial values.
     fn iterated(&self, start: &[f64], rule: impl Fn(usize, &[f64]) -> f64) -> Vec<f64> {
         let mut values = start.to_vec();
-        let rounds = match self.steps {
+        let steps = match self.steps {
             Steps::Count(steps) => steps,
             Steps::Limit => rounds_to_the_limit(self.teleport),
         };
-        for _ in 0..rounds {
+        for _ in 0..steps {
             values = (0..values.len()).map(|u| rule(u, &values)).collect();
         }
         values
@@ -339,10 +352,6 @@ fn sgc_offsets(model: &WhiteBox) -> Result<Vec<f64>> {
         .into_iter()
         .map(|b| f64::from(b) * factor)
         .collect())
-}
-
-fn refused(what: String) -> gnarl_graph::Error {
-    GraphError::argument("exact certificates", what)
 }
 
 /// The choices that every node has for its row.

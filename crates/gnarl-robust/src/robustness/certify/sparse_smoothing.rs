@@ -42,7 +42,7 @@ impl FlipNoise {
             if !(0.0..=1.0).contains(&p) {
                 return Err(Error::argument(
                     name,
-                    format!("{p} is no probability, from 0 to 1"),
+                    format!("{p} is not a probability in [0, 1]"),
                 ));
             }
         }
@@ -221,9 +221,9 @@ impl Certainty {
 
 /// Largest certified number of flips of each kind, the other at zero, up to `most`.
 pub fn largest(noise: FlipNoise, certainty: &Certainty, rule: Rule, most: Flips) -> Flips {
-    let stands = |flips: Flips| Regions::new(&[(noise, flips)]).certify(certainty, rule);
+    let is_certified = |flips: Flips| Regions::new(&[(noise, flips)]).certify(certainty, rule);
     let last = |most: usize, flips: fn(usize) -> Flips| {
-        (1..=most).take_while(|&r| stands(flips(r))).count()
+        (1..=most).take_while(|&r| is_certified(flips(r))).count()
     };
     Flips {
         additions: last(most.additions, |additions| Flips {
@@ -245,11 +245,11 @@ mod tests {
     /// probabilities.
     fn brute_force(noise: FlipNoise, flips: Flips) -> Vec<[f64; 2]> {
         let bits = flips.additions + flips.deletions;
-        let mut draws: Vec<[f64; 2]> = Vec::new();
-        for draw in 0u32..1 << bits {
+        let mut samples: Vec<[f64; 2]> = Vec::new();
+        for sample in 0u32..1 << bits {
             let [mut clean, mut attacked] = [1.0, 1.0];
             for i in 0..bits {
-                let shown = draw >> i & 1 == 1;
+                let shown = sample >> i & 1 == 1;
                 // The first bits are zeros that the attacker turns into ones.
                 for (p, is_one) in [
                     (&mut clean, i >= flips.additions),
@@ -259,12 +259,12 @@ mod tests {
                     *p *= if shown == is_one { 1.0 - flip } else { flip };
                 }
             }
-            draws.push([clean, attacked]);
+            samples.push([clean, attacked]);
         }
-        draws.sort_by(|x, y| (y[0] / y[1]).total_cmp(&(x[0] / x[1])));
+        samples.sort_by(|x, y| (y[0] / y[1]).total_cmp(&(x[0] / x[1])));
         let mut regions: Vec<[f64; 2]> = Vec::new();
         let mut last = f64::NAN;
-        for [clean, attacked] in draws {
+        for [clean, attacked] in samples {
             let ratio = (clean / attacked).ln();
             match regions.last_mut() {
                 Some(region) if (ratio - last).abs() < 1e-9 => {
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn regions_are_those_of_all_draws() {
+    fn regions_are_those_of_all_samples() {
         for (p_plus, p_minus) in [(0.01, 0.6), (0.2, 0.3), (0.7, 0.6), (0.4, 0.05)] {
             let noise = FlipNoise::new(p_plus, p_minus).unwrap();
             for additions in 0..=5 {
@@ -313,12 +313,12 @@ mod tests {
                         );
                     }
                     // The bounds from the samples themselves: the greedy filling of single samples.
-                    let by_draws = Regions { parts: all };
+                    let by_sampling = Regions { parts: all };
                     for p in [0.0, 0.3, 0.9, 0.999, 1.0] {
-                        assert!((found.least(p) - by_draws.least(p)).abs() < 1e-9);
-                        assert!((found.most(p) - by_draws.most(p)).abs() < 1e-9);
+                        assert!((found.least(p) - by_sampling.least(p)).abs() < 1e-9);
+                        assert!((found.most(p) - by_sampling.most(p)).abs() < 1e-9);
                         assert!(
-                            (found.least(p) - filled(&by_draws, p)).abs() < 1e-9 || p > 0.9999,
+                            (found.least(p) - filled(&by_sampling, p)).abs() < 1e-9 || p > 0.9999,
                             "by falling ratio"
                         );
                     }
@@ -340,10 +340,15 @@ mod tests {
         let mut nearest = f64::INFINITY;
         for set in 0u32..256 {
             let [mut p, mut attacked] = [0.0, 0.0];
-            for draw in 0u32..8 {
-                if set >> draw & 1 == 1 {
-                    let of =
-                        |bit: u32, one: f64| if draw >> bit & 1 == 1 { one } else { 1.0 - one };
+            for sample in 0u32..8 {
+                if set >> sample & 1 == 1 {
+                    let of = |bit: u32, one: f64| {
+                        if sample >> bit & 1 == 1 {
+                            one
+                        } else {
+                            1.0 - one
+                        }
+                    };
                     p += of(0, 0.1) * of(1, 0.1) * of(2, 0.6);
                     attacked += of(0, 0.6) * of(1, 0.6) * of(2, 0.1);
                 }
@@ -404,7 +409,7 @@ mod tests {
         assert_eq!(radii(0.0, 0.2).additions, 0);
         for (p, name) in [(-0.1, "p-plus"), (1.5, "p-plus"), (f64::NAN, "p-plus")] {
             let e = FlipNoise::new(p, 0.1).unwrap_err().to_string();
-            assert!(e.contains(name) && e.contains("no probability"), "{e}");
+            assert!(e.contains(name) && e.contains("not a probability"), "{e}");
         }
     }
 

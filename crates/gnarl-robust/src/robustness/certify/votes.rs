@@ -15,11 +15,11 @@ use rand::RngExt;
 use rand_distr::StandardNormal;
 use rayon::prelude::*;
 
-use super::draws::{NoisyEdges, NoisyRows};
+use super::sampling::{NoisyEdges, NoisyRows};
 use super::sparse_smoothing::FlipNoise;
 use crate::classifier::{Classifier, Reduced, WhiteBox, to_matrix};
 use crate::robustness::bounds::plan::Plan;
-use crate::robustness::watch::SampleCallbacks;
+use crate::robustness::callbacks::SampleCallbacks;
 use gnarl_graph::{Error, Result};
 use gnarl_nn::features::Scaler;
 use gnarl_nn::networks::{Input, Pass, Propagation};
@@ -95,20 +95,20 @@ impl Smoothed<'_> {
         noise: Noise,
         samples: usize,
         (seed, purpose): (u64, &str),
-        watch: SampleCallbacks<'_>,
+        callbacks: SampleCallbacks<'_>,
     ) -> Result<Option<Votes>> {
         let scorer = self.scorer(graph, noise)?;
         let num_classes = self.model.num_classes();
         let block = |first: usize| -> Result<Vec<u32>> {
             let mut counts = Vec::new();
             for i in first..samples.min(first + BLOCK) {
-                if watch.stopped() {
+                if callbacks.stopped() {
                     return Ok(counts);
                 }
                 let scores = scorer.scores(&mut stream(seed, purpose, i as u64))?;
                 count(&scores, num_classes, &mut counts)?;
             }
-            (watch.on_samples)(samples.min(first + BLOCK) - first);
+            (callbacks.on_samples)(samples.min(first + BLOCK) - first);
             Ok(counts)
         };
         let added = |mut a: Vec<u32>, b: Vec<u32>| {
@@ -128,7 +128,7 @@ impl Smoothed<'_> {
         let counts = firsts
             .map(block)
             .try_reduce(Vec::new, |a, b| Ok(added(a, b)))?;
-        let stopped = watch.stopped();
+        let stopped = callbacks.stopped();
         Ok((!stopped).then_some(Votes {
             samples,
             num_classes,
@@ -174,23 +174,20 @@ impl Smoothed<'_> {
                 rows: NoisyRows::of(graph, features)?,
                 edges: NoisyEdges::of(graph, edges)?,
             }),
-            (Noise::Gaussian(deviation), network) => {
+            (Noise::Gaussian(standard_deviation), network) => {
                 let graph = self.scaler.scaled(graph)?;
                 if graph.features().is_none() {
-                    return Err(GraphError::argument(
-                        "certify",
-                        "the graph has no features to put noise on",
-                    ));
+                    return Err(no_features());
                 }
                 let reduced = network
-                    .map(|network| GaussianCoordinates::new(network, &graph, deviation))
+                    .map(|network| GaussianCoordinates::new(network, &graph, standard_deviation))
                     .transpose()?;
                 match reduced.flatten() {
                     Some(known) => Box::new(known),
                     None => Box::new(OfNumbers {
                         model: self.model,
                         graph,
-                        deviation,
+                        standard_deviation,
                     }),
                 }
             }
@@ -232,7 +229,7 @@ fn count(scores: &DenseMatrix<f32>, num_classes: usize, counts: &mut Vec<u32>) -
         *counts = vec![0; scores.num_rows() * num_classes];
     }
     if counts.len() != scores.data().len() {
-        let what = "the model answers a noisy input with scores of another shape";
+        let what = "the model's scores for a noisy input have another shape";
         return Err(GraphError::argument("certify", what));
     }
     for u in 0..scores.num_rows() {
@@ -256,7 +253,7 @@ impl Scorer for OfRows<'_> {
     fn scores(&self, rng: &mut Rng) -> Result<DenseMatrix<f32>> {
         let width = self.known.width;
         let mut messages = vec![0f32; self.rows.num_rows() * width];
-        self.rows.draw(rng, |u, cols| {
+        self.rows.sample(rng, |u, cols| {
             let out = &mut messages[u * width..(u + 1) * width];
             add_rows(cols, &self.known.weight, out);
             if self.known.normalised && !cols.is_empty() {
@@ -374,7 +371,7 @@ impl Scorer for OfFeatures<'_> {
         let features = self
             .smoothed
             .scaler
-            .apply(&drawn_features(&self.rows, rng)?);
+            .apply(&sampled_features(&self.rows, rng)?);
         match &self.network {
             Some((network, propagation)) => {
                 to_matrix(&network.forward(propagation, &Input::from_features(&features)?)?)
@@ -387,9 +384,9 @@ impl Scorer for OfFeatures<'_> {
     }
 }
 
-fn drawn_features(rows: &NoisyRows, rng: &mut Rng) -> Result<Features> {
+fn sampled_features(rows: &NoisyRows, rng: &mut Rng) -> Result<Features> {
     let (mut offsets, mut indices) = (vec![0u64], Vec::new());
-    rows.draw(rng, |_, cols| {
+    rows.sample(rng, |_, cols| {
         let start = indices.len();
         indices.extend_from_slice(cols);
         indices[start..].sort_unstable();
@@ -415,7 +412,7 @@ impl Scorer for OfEdges<'_> {
     fn scores(&self, rng: &mut Rng) -> Result<DenseMatrix<f32>> {
         self.smoothed
             .model
-            .scores(&self.edges.draw(&self.graph, rng)?)
+            .scores(&self.edges.sample(&self.graph, rng)?)
     }
 }
 
@@ -432,10 +429,13 @@ impl Scorer for OfBoth<'_> {
         let features = self
             .smoothed
             .scaler
-            .apply(&drawn_features(&self.rows, rng)?);
-        self.smoothed
-            .model
-            .scores(&self.edges.draw(self.graph, rng)?.with_features(features)?)
+            .apply(&sampled_features(&self.rows, rng)?);
+        self.smoothed.model.scores(
+            &self
+                .edges
+                .sample(self.graph, rng)?
+                .with_features(features)?,
+        )
     }
 }
 
@@ -446,12 +446,12 @@ struct GaussianCoordinates<'a> {
     reduced: &'a Reduced,
     coordinates: Vec<f32>,
     rows: usize,
-    deviation: f64,
+    standard_deviation: f64,
 }
 
 impl<'a> GaussianCoordinates<'a> {
     /// Makes it; `None` if the network uses all coordinates.
-    fn new(network: &'a WhiteBox, graph: &Graph, deviation: f64) -> Result<Option<Self>> {
+    fn new(network: &'a WhiteBox, graph: &Graph, standard_deviation: f64) -> Result<Option<Self>> {
         let Some(reduced) = network.reduced()? else {
             return Ok(None);
         };
@@ -466,14 +466,14 @@ impl<'a> GaussianCoordinates<'a> {
             reduced,
             coordinates,
             rows,
-            deviation,
+            standard_deviation,
         }))
     }
 }
 
 impl Scorer for GaussianCoordinates<'_> {
     fn scores(&self, rng: &mut Rng) -> Result<DenseMatrix<f32>> {
-        let moved = with_gaussian(&self.coordinates, self.deviation, rng);
+        let moved = with_gaussian(&self.coordinates, self.standard_deviation, rng);
         let moved = Tensor::from_vec(moved, (self.rows, self.reduced.dim()), &Device::Cpu)?;
         to_matrix(
             &self
@@ -487,29 +487,34 @@ impl Scorer for GaussianCoordinates<'_> {
 struct OfNumbers<'a> {
     model: &'a dyn Classifier,
     graph: Graph,
-    deviation: f64,
+    standard_deviation: f64,
+}
+
+fn no_features() -> GraphError {
+    GraphError::missing(
+        "certify",
+        "the graph has no features to put noise on",
+        "--target edges flips edges",
+    )
 }
 
 impl Scorer for OfNumbers<'_> {
     fn scores(&self, rng: &mut Rng) -> Result<DenseMatrix<f32>> {
         let Some(features) = self.graph.features() else {
-            return Err(GraphError::argument(
-                "certify",
-                "the graph has no features to put noise on",
-            ));
+            return Err(no_features());
         };
         let clean = features.to_dense();
-        let moved = with_gaussian(clean.data(), self.deviation, rng);
+        let moved = with_gaussian(clean.data(), self.standard_deviation, rng);
         let moved = DenseMatrix::new(clean.num_rows(), clean.num_cols(), moved)?;
         self.model
             .scores(&self.graph.clone().with_features(Features::Dense(moved))?)
     }
 }
 
-fn with_gaussian(values: &[f32], deviation: f64, rng: &mut Rng) -> Vec<f32> {
+fn with_gaussian(values: &[f32], standard_deviation: f64, rng: &mut Rng) -> Vec<f32> {
     values
         .iter()
-        .map(|v| v + (deviation * rng.sample::<f64, _>(StandardNormal)) as f32)
+        .map(|v| v + (standard_deviation * rng.sample::<f64, _>(StandardNormal)) as f32)
         .collect()
 }
 
@@ -573,7 +578,7 @@ mod tests {
                 };
                 for scaler in [Scaler::AsLoaded, Scaler::RowNormalised] {
                     for i in 0..4 {
-                        let drawn = |model: &dyn Classifier| {
+                        let sampled = |model: &dyn Classifier| {
                             let smoothed = Smoothed {
                                 model,
                                 scaler: &scaler,
@@ -581,7 +586,7 @@ mod tests {
                             let scorer = smoothed.scorer(&graph, Noise::Features(NOISE)).unwrap();
                             scorer.scores(&mut stream(1, "votes test", i)).unwrap()
                         };
-                        let (cheap, whole) = (drawn(&network), drawn(&outside));
+                        let (cheap, whole) = (sampled(&network), sampled(&outside));
                         for (a, b) in cheap.data().iter().zip(whole.data()) {
                             assert!(
                                 (a - b).abs() < 1e-4 * b.abs().max(1.0),
@@ -592,6 +597,39 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Scores from the sum of a node's features, its degree and a constant.
+    fn by_features_and_degree(graph: &Graph) -> Result<DenseMatrix<f32>> {
+        let x = graph.features().unwrap().to_dense();
+        let row = |u: usize| {
+            [
+                x.row(u).iter().sum::<f32>() / 10.0,
+                graph.degree(u as u32) as f32 / 2.5,
+                0.9,
+            ]
+        };
+        DenseMatrix::new(12, 3, (0..12).flat_map(row).collect())
+    }
+
+    /// Votes of 100 samples, computed by so many threads.
+    fn votes_with_threads(
+        model: &dyn Classifier,
+        graph: &Graph,
+        noise: Noise,
+        threads: usize,
+        seed: u64,
+    ) -> Votes {
+        let smoothed = Smoothed {
+            model,
+            scaler: &Scaler::AsLoaded,
+        };
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        let votes = |w: SampleCallbacks<'_>| smoothed.votes(graph, noise, 100, (seed, "test"), w);
+        pool.install(|| quiet(|w| votes(w).unwrap().unwrap()))
     }
 
     #[test]
@@ -607,20 +645,9 @@ mod tests {
             3,
         );
         // Its classes depend on features and on degrees.
-        let function = |graph: &Graph| {
-            let x = graph.features().unwrap().to_dense();
-            let row = |u: usize| {
-                [
-                    x.row(u).iter().sum::<f32>() / 10.0,
-                    graph.degree(u as u32) as f32 / 2.5,
-                    0.9,
-                ]
-            };
-            DenseMatrix::new(12, 3, (0..12).flat_map(row).collect())
-        };
         let outside = FromFn {
             num_classes: 3,
-            function,
+            function: by_features_and_degree,
         };
         let edges = FlipNoise {
             p_plus: 0.02,
@@ -637,22 +664,7 @@ mod tests {
         ];
         for noise in noises {
             let votes = |model: &dyn Classifier, threads: usize, seed: u64| {
-                let smoothed = Smoothed {
-                    model,
-                    scaler: &Scaler::AsLoaded,
-                };
-                let pool = rayon::ThreadPoolBuilder::new()
-                    .num_threads(threads)
-                    .build()
-                    .unwrap();
-                pool.install(|| {
-                    quiet(|w| {
-                        smoothed
-                            .votes(&graph, noise, 100, (seed, "test"), w)
-                            .unwrap()
-                            .unwrap()
-                    })
-                })
+                votes_with_threads(model, &graph, noise, threads, seed)
             };
             assert_eq!(votes(&network, 1, 7), votes(&network, 3, 7), "{noise:?}");
             let one = votes(&outside, 1, 7);
@@ -684,7 +696,7 @@ mod tests {
     /// A classifier whose class is the first bit of a node: its votes are as frequent as the noise
     /// shows the bit.
     #[test]
-    fn votes_are_shares_of_draws() {
+    fn votes_are_shares_of_samples() {
         let graph = binary_graph(6, 4);
         let bits = graph.features().unwrap().to_dense();
         let function = |graph: &Graph| {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use gnarl_graph::names::{Kind, Value};
+use gnarl_graph::settings::{Kind, Value};
 use gnarl_graph::{DenseMatrix, Error, Result};
 use serde::{Deserialize, Serialize};
 

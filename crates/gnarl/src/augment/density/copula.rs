@@ -7,8 +7,8 @@
 //! `z ~ N(0, R)`, mapped to the quantile `Φ(z_j)` of coordinate j: it stays within the range of the
 //! data.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{DenseMatrix, Result};
 use serde::{Deserialize, Serialize};
 
@@ -177,17 +177,17 @@ mod tests {
         let points = DenseMatrix::new(400, 2, data).unwrap();
         let fitted = GaussianCopula::fit(&points).unwrap();
         assert!(fitted.correlation()[1] < -0.9, "{:?}", fitted.correlation());
-        let draws: Vec<Vec<f64>> = (0..4000).map(|_| fitted.sample(rng)).collect();
+        let samples: Vec<Vec<f64>> = (0..4000).map(|_| fitted.sample(rng)).collect();
         let median = |values: &mut Vec<f64>| {
             values.sort_by(f64::total_cmp);
             values[values.len() / 2]
         };
         let mut seen: Vec<f64> = (0..400).map(|i| points.row(i)[0]).collect();
-        let mut drawn: Vec<f64> = draws.iter().map(|x| x[0]).collect();
-        let (seen, drawn) = (median(&mut seen), median(&mut drawn));
-        assert!((seen - drawn).abs() < 0.15, "{seen} and {drawn}");
+        let mut sampled: Vec<f64> = samples.iter().map(|x| x[0]).collect();
+        let (seen, sampled) = (median(&mut seen), median(&mut sampled));
+        assert!((seen - sampled).abs() < 0.15, "{seen} and {sampled}");
         assert!(
-            draws.iter().all(|x| x[0] > 0.0),
+            samples.iter().all(|x| x[0] > 0.0),
             "no draw below what was seen"
         );
         let inside = fitted.log_density(points.row(7)).unwrap();

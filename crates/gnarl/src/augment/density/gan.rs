@@ -9,8 +9,8 @@
 //! are standardised first. If samples spread much less than the vectors, the report says that the
 //! generator collapsed. The generator has no density at a vector.
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::{Rng, stream};
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{DenseMatrix, Error, Result};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
@@ -52,7 +52,7 @@ const MEMORY: f32 = 0.99;
 /// Share of the vectors' variance below which samples count as collapsed.
 const COLLAPSED_BELOW: f64 = 0.1;
 /// Number of samples in the test for collapse.
-const JUDGED_BY: usize = 500;
+const EVALUATION_SAMPLES: usize = 500;
 
 /// A fitted generator, as plain numbers.
 #[derive(Debug, Clone)]
@@ -213,17 +213,17 @@ impl Generator {
 
     /// Returns a warning if samples spread much less than the points.
     fn collapse(&self, rng: &mut Rng) -> Option<String> {
-        let draws: Vec<Vec<f64>> = (0..JUDGED_BY).map(|_| self.sample(rng)).collect();
+        let samples: Vec<Vec<f64>> = (0..EVALUATION_SAMPLES).map(|_| self.sample(rng)).collect();
         let of = |j: usize| {
-            let mean = draws.iter().map(|x| x[j]).sum::<f64>() / JUDGED_BY as f64;
-            draws.iter().map(|x| (x[j] - mean).powi(2)).sum::<f64>() / JUDGED_BY as f64
+            let mean = samples.iter().map(|x| x[j]).sum::<f64>() / EVALUATION_SAMPLES as f64;
+            samples.iter().map(|x| (x[j] - mean).powi(2)).sum::<f64>() / EVALUATION_SAMPLES as f64
         };
-        let drawn: f64 = (0..self.mean.len()).map(of).sum();
+        let sampled: f64 = (0..self.mean.len()).map(of).sum();
         let seen: f64 = self.deviation.iter().map(|s| s * s).sum();
-        (drawn < COLLAPSED_BELOW * seen).then(|| {
+        (sampled < COLLAPSED_BELOW * seen).then(|| {
             format!(
-                "the generator collapsed: its draws have {:.3} of the variance of the vectors",
-                drawn / seen
+                "the generator collapsed: its samples have {:.3} of the variance of the vectors",
+                sampled / seen
             )
         })
     }
@@ -257,7 +257,7 @@ fn train(
                 .flat_map(|_| rows[rng.random_range(0..rows.len())].iter().copied())
                 .collect();
             let real = Tensor::from_vec(batch, (size, d), &Device::Cpu)?;
-            let drawn = through(&generator, &own(&generator), &noise(size, rng)?)?.detach();
+            let sampled = through(&generator, &own(&generator), &noise(size, rng)?)?.detach();
             let weights = critic
                 .iter_mut()
                 .map(Trained::normalised)
@@ -266,7 +266,7 @@ fn train(
                 .affine(1.0, 1.0)?
                 .relu()?
                 .mean_all()?;
-            let fooled = through(&critic, &weights, &drawn)?
+            let fooled = through(&critic, &weights, &sampled)?
                 .affine(1.0, 1.0)?
                 .relu()?
                 .mean_all()?;
@@ -276,7 +276,7 @@ fn train(
                 curve.push(-f64::from(loss.to_scalar::<f32>()?));
             }
         }
-        let drawn = through(
+        let sampled = through(
             &generator,
             &own(&generator),
             &noise(BATCH.min(rows.len()), rng)?,
@@ -285,7 +285,7 @@ fn train(
             .iter_mut()
             .map(Trained::normalised)
             .collect::<gnarl_tensor::Result<Vec<_>>>()?;
-        let loss = (through(&critic, &weights, &drawn)?.mean_all()? * -1.0)?;
+        let loss = (through(&critic, &weights, &sampled)?.mean_all()? * -1.0)?;
         of_generator.step(&loss.backward()?)?;
         for (mean, now) in means
             .iter_mut()
@@ -353,10 +353,15 @@ mod tests {
         let points = DenseMatrix::new(300, 3, data).unwrap();
         let fitted = Generator::fit(&points, 4).unwrap();
         assert_eq!(fitted.report().warning, None);
-        let draws: Vec<Vec<f64>> = (0..2000).map(|_| fitted.sample(rng)).collect();
-        let mean = |j: usize| draws.iter().map(|x| x[j]).sum::<f64>() / 2000.0;
+        let samples: Vec<Vec<f64>> = (0..2000).map(|_| fitted.sample(rng)).collect();
+        let mean = |j: usize| samples.iter().map(|x| x[j]).sum::<f64>() / 2000.0;
         let spread = |j: usize| {
-            (draws.iter().map(|x| (x[j] - mean(j)).powi(2)).sum::<f64>() / 2000.0).sqrt()
+            (samples
+                .iter()
+                .map(|x| (x[j] - mean(j)).powi(2))
+                .sum::<f64>()
+                / 2000.0)
+                .sqrt()
         };
         assert!(
             (mean(0) - 6.0).abs() < 1.0 && (mean(1) + 3.0).abs() < 0.5,
@@ -372,7 +377,7 @@ mod tests {
         );
         // Both clouds, and fewer samples between them than one Gaussian would have: 38 in a
         // hundred.
-        let near = |c: f64| draws.iter().filter(|x| (x[0] - c).abs() < 2.0).count();
+        let near = |c: f64| samples.iter().filter(|x| (x[0] - c).abs() < 2.0).count();
         assert!(
             near(10.0) > 350 && near(2.0) > 350 && near(6.0) < 700,
             "{} {} {}",
@@ -380,7 +385,7 @@ mod tests {
             near(2.0),
             near(6.0)
         );
-        assert!(draws.iter().all(|x| x[2] == 7.0), "a constant stays one");
+        assert!(samples.iter().all(|x| x[2] == 7.0), "a constant stays one");
         assert_eq!(fitted.log_density(points.row(0)), None);
         assert_eq!(
             Generator::fit(&points, 4)
@@ -391,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_collapse_is_told() {
+    fn mode_collapse_is_reported() {
         let layers = vec![Layer {
             weight: vec![0.0; NOISE],
             bias: vec![0.5],
@@ -413,7 +418,7 @@ mod tests {
         let said = dead.collapse(&mut stream(1, "generator test", 1)).unwrap();
         assert_eq!(
             said,
-            "the generator collapsed: its draws have 0.000 of the variance of the vectors"
+            "the generator collapsed: its samples have 0.000 of the variance of the vectors"
         );
         let one = DenseMatrix::new(1, 2, vec![1.0, 2.0]).unwrap();
         assert_eq!(

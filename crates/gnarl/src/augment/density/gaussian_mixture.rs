@@ -40,6 +40,7 @@ pub struct MixtureSettings {
 impl MixtureSettings {
     /// Returns settings with this number of components, and scikit-learn's 100 iterations,
     /// tolerance of 1e-3 and λ of 1e-6.
+    #[must_use]
     pub fn new(components: usize) -> Self {
         Self {
             components,
@@ -126,7 +127,9 @@ impl GaussianMixture {
         if clusters.len() != n || clusters.iter().any(|&c| c as usize >= count) {
             return Err(Error::argument(
                 OP,
-                format!("a start in {count} clusters needs one of them for each of {n} points"),
+                format!(
+                    "an initialisation by {count} clusters needs the cluster of each of {n} points"
+                ),
             ));
         }
         let mut shares = vec![0f64; n * count];
@@ -518,8 +521,8 @@ mod tests {
         );
         // Moments of samples against those of the mixture: mean Σ w μ, five standard errors.
         let rng = &mut stream(3, "mixture test", 1);
-        let draws: Vec<Vec<f64>> = (0..20_000).map(|_| fitted.sample(rng)).collect();
-        let mean = |c: usize| draws.iter().map(|x| x[c]).sum::<f64>() / 20_000.0;
+        let samples: Vec<Vec<f64>> = (0..20_000).map(|_| fitted.sample(rng)).collect();
+        let mean = |c: usize| samples.iter().map(|x| x[c]).sum::<f64>() / 20_000.0;
         let expected = |c: usize| {
             fitted
                 .components()
@@ -529,7 +532,7 @@ mod tests {
         };
         assert!((mean(0) - expected(0)).abs() < 5.0 * 4.4 / 20_000f64.sqrt());
         assert!((mean(1) - expected(1)).abs() < 5.0 * 2.6 / 20_000f64.sqrt());
-        let right = draws.iter().filter(|x| x[0] > 0.5);
+        let right = samples.iter().filter(|x| x[0] > 0.5);
         let slope: Vec<(f64, f64)> = right.map(|x| (x[0] - 5.0, x[1] + 3.0)).collect();
         let covariance = slope.iter().map(|(a, b)| a * b).sum::<f64>() / slope.len() as f64;
         assert!((covariance - 0.8).abs() < 0.1, "{covariance}");
@@ -596,7 +599,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            e.contains("a start in 1 clusters needs one of them for each of 1 points"),
+            e.contains("an initialisation by 1 clusters needs the cluster of each of 1 points"),
             "{e}"
         );
     }

@@ -6,8 +6,8 @@
 
 use std::f64::consts::TAU;
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::{Rng, stream};
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{DenseMatrix, Result};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
@@ -88,7 +88,7 @@ impl KernelDensity {
             .map(|i| (0..n).map(|j| square(i, j)).collect())
             .collect();
         // A single point has no other point to evaluate: its own kernel is used.
-        let judge = |&h: &f64| {
+        let log_likelihood = |&h: &f64| {
             let of = |i: usize| {
                 let others = (0..n)
                     .filter(|&j| j != i || n == 1)
@@ -100,7 +100,7 @@ impl KernelDensity {
             (0..n).map(of).sum::<f64>() / n as f64
         };
         let tried = bandwidths(points);
-        let found: Vec<f64> = tried.par_iter().map(judge).collect();
+        let found: Vec<f64> = tried.par_iter().map(log_likelihood).collect();
         let best =
             (0..tried.len()).fold(0, |best, k| if found[k] > found[best] { k } else { best });
         let report = FitReport {

@@ -2,7 +2,7 @@
 //! [doi:10.1111/j.2517-6161.1977.tb01600.x](https://doi.org/10.1111/j.2517-6161.1977.tb01600.x)): the
 //! density of GRATIN.
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{DenseMatrix, Result};
 use serde::{Deserialize, Serialize};
 

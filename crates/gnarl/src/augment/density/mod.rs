@@ -40,6 +40,7 @@ pub use variational::Variational;
 
 gnarl_graph::choices! {
     /// The density that is fitted to the vectors of a class.
+    #[non_exhaustive]
     pub enum Density: dyn Estimator as "density" {
         Mixture(mixture::Mixture),
         Variational(variational::Variational),
@@ -70,6 +71,7 @@ impl Density {
     }
 
     /// Returns the density with another number of components, if it has components.
+    #[must_use]
     pub fn with_components(self, components: Components) -> Self {
         match self {
             Density::Mixture(_) => Mixture { components }.into(),
@@ -97,6 +99,7 @@ pub trait FittedDensity: std::fmt::Debug + Send + Sync {
 
 /// Report of a fit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct FitReport {
     /// Number of points that were fitted to.
     pub points: usize,
@@ -134,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_list_says_what_is_stored() {
-        gnarl_graph::names::assert_listed(
+        gnarl_graph::settings::assert_listed(
             Density::LIST,
             Density::all().map(|density| density.stored()),
         );

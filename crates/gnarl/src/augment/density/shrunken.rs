@@ -2,7 +2,7 @@
 //! [doi:10.1016/S0047-259X(03)00096-4](https://doi.org/10.1016/S0047-259X(03)00096-4)): for classes
 //! with few vectors.
 
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{DenseMatrix, Result};
 use serde::{Deserialize, Serialize};
 

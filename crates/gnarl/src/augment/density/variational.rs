@@ -8,7 +8,7 @@
 //! mixture with the posterior's mean weights, means and covariances.
 
 use gnarl_graph::community::{KMeans, kmeans};
-use gnarl_graph::names::Settings;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{DenseMatrix, Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -89,7 +89,9 @@ pub fn fit_from(
     let (n, d) = (points.num_rows(), points.num_cols());
     let count = settings.components.min(n);
     if clusters.len() != n || clusters.iter().any(|&c| c as usize >= count) {
-        let what = format!("a start in {count} clusters needs one of them for each of {n} points");
+        let what = format!(
+            "an initialisation by {count} clusters needs the cluster of each of {n} points"
+        );
         return Err(Error::argument("variational mixture", what));
     }
     let prior = Prior::of(points, count, settings.regularisation);
@@ -263,7 +265,7 @@ mod tests {
     use rand_distr::{Distribution, StandardNormal};
 
     #[test]
-    fn what_is_not_needed_is_left_without_weight() {
+    fn unneeded_components_get_no_weight() {
         let rng = &mut stream(1, "variational test", 0);
         let at = |i: usize| [8.0, -8.0][i % 2];
         let data: Vec<f64> = (0..800)

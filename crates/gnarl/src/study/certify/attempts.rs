@@ -131,7 +131,7 @@ impl Attempt<'_> {
     }
 
     /// The node, its neighbours and their neighbours.
-    fn around(&self, u: u32) -> Vec<u32> {
+    fn within_two_hops(&self, u: u32) -> Vec<u32> {
         let graph = &self.nodes.scaled;
         let mut near = vec![u];
         for _ in 0..2 {
@@ -147,7 +147,7 @@ impl Attempt<'_> {
 
     /// Flips so many random pairs, each with an end near the node.
     pub(super) fn random_flips(&self, u: u32, flips: usize, rng: &mut Rng) -> Result<Graph> {
-        let (graph, near) = (&self.nodes.scaled, self.around(u));
+        let (graph, near) = (&self.nodes.scaled, self.within_two_hops(u));
         let nodes = graph.num_nodes() as u32;
         let mut pairs: Vec<Pair> = Vec::new();
         for _ in 0..flips {
@@ -165,7 +165,7 @@ impl Attempt<'_> {
     }
 
     /// Adds or removes edges of every node near this one, at most so many for each.
-    pub(super) fn changed_around(
+    pub(super) fn changed_near(
         &self,
         u: u32,
         each: usize,
@@ -176,14 +176,14 @@ impl Attempt<'_> {
         let nodes = graph.num_nodes() as u32;
         let mut used = HashMap::<u32, usize>::new();
         let mut pairs: HashSet<Pair> = HashSet::new();
-        for v in self.around(u) {
+        for v in self.within_two_hops(u) {
             let mut ends: Vec<u32> = Vec::new();
             if threat != Threat::Add {
                 ends.extend(graph.neighbours(v).iter().filter(|_| rng.random_bool(0.5)));
             }
             if threat != Threat::Remove {
-                let drawn = (0..each).map(|_| rng.random_range(0..nodes));
-                ends.extend(drawn.filter(|w| !graph.neighbours(v).contains(w)));
+                let sampled = (0..each).map(|_| rng.random_range(0..nodes));
+                ends.extend(sampled.filter(|w| !graph.neighbours(v).contains(w)));
             }
             for w in ends {
                 let left = |node: &u32| used.get(node).copied().unwrap_or(0) < each;
@@ -206,7 +206,7 @@ impl Attempt<'_> {
         local: usize,
         rng: &mut Rng,
     ) -> Result<Graph> {
-        let (graph, near) = (&self.nodes.scaled, self.around(u));
+        let (graph, near) = (&self.nodes.scaled, self.within_two_hops(u));
         let Some(features) = graph.features() else {
             return Ok(graph.clone());
         };
@@ -362,7 +362,7 @@ mod tests {
     /// Sound certificates pass; radii that are enlarged by hand fail, so the attacks can break a
     /// wrong certificate.
     #[test]
-    fn what_is_certified_stands_and_what_is_not_falls() {
+    fn sound_certificates_pass_and_enlarged_radii_fail() {
         let graph = gnarl_graph::generate::csbm(&Default::default(), 0).unwrap();
         let split = graph.splits()[0].clone();
         let content = Content::Graph(graph.clone());

@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::attempts::Attempt;
@@ -52,10 +52,10 @@ impl Method for Convex {
         Rows::Flips(self.max_radius)
     }
 
-    fn promise(&self, _: ThreatModel) -> String {
+    fn guarantee(&self, _: ThreatModel) -> String {
         let of_one = |q: usize| format!(", at most {q} of one node");
         let of_one = self.local.map_or_else(String::new, of_one);
-        format!("convex: so many features flipped{of_one}")
+        format!("convex: at most this number of feature flips in total{of_one}")
     }
 
     fn on_nodes(&self, nodes: &Nodes<'_>, _: &CertifyInput<'_>) -> Result<Option<Series>> {

@@ -1,9 +1,9 @@
 //! Certifies networks that predict, then propagate, against local changes of edges, by policy
 //! iteration ([Bojchevski and Günnemann 2019](https://arxiv.org/abs/1910.14356)).
 
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Certificate;
@@ -41,8 +41,8 @@ impl Exact {
         self.threat.unwrap_or(Threat::Remove)
     }
 
-    fn with_threat(&self, usual: Threat) -> Certificate {
-        let threat = self.threat.or(Some(usual));
+    fn with_threat(&self, default: Threat) -> Certificate {
+        let threat = self.threat.or(Some(default));
         Self { threat, ..*self }.into()
     }
 }
@@ -72,13 +72,13 @@ impl Method for Exact {
         Rows::Flips(self.max_radius)
     }
 
-    fn promise(&self, _: ThreatModel) -> String {
+    fn guarantee(&self, _: ThreatModel) -> String {
         let what = match self.threat() {
             Threat::Both => "flipped",
             Threat::Remove => "removed",
             Threat::Add => "added",
         };
-        format!("exact: so many edges {what} at every node")
+        format!("exact: at most this number of edges {what} at every node")
     }
 
     fn on_nodes(&self, nodes: &Nodes<'_>, _: &CertifyInput<'_>) -> Result<Option<Series>> {
@@ -100,7 +100,7 @@ impl Method for Exact {
         let graph = if threat == Threat::Both && attempt.is_strong {
             attempt.nettack(node, flips, Parts::Structure)?
         } else {
-            attempt.changed_around(node.node, flips, threat, rng)?
+            attempt.changed_near(node.node, flips, threat, rng)?
         };
         attempt.changes_class(node, &graph)
     }

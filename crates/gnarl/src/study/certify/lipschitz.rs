@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use gnarl_data::Task;
 use gnarl_graph::Error;
-use gnarl_graph::names::Settings;
 use gnarl_graph::random::Rng;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::Certificate;
@@ -132,18 +132,18 @@ impl Method for Lipschitz {
         }
     }
 
-    fn promise(&self, threat: ThreatModel) -> String {
+    fn guarantee(&self, threat: ThreatModel) -> String {
         if let Rows::Flips(_) = self.rows(threat) {
             let what = match threat.target {
                 Target::Edges => "edges",
                 Target::Features | Target::Both => "binary features",
             };
-            return format!("lipschitz: so many {what} flipped, anywhere");
+            return format!("lipschitz: at most this number of {what} flipped in the graph");
         }
         let whose = match self.scope {
-            Scope::One => "of one node, whichever, moved",
-            Scope::Every => "of every node moved, each",
-            Scope::Total => "of all nodes together moved",
+            Scope::One => "of any one node change",
+            Scope::Every => "of every node change, each",
+            Scope::Total => "of all nodes together change",
         };
         let norm = self.norm;
         format!("lipschitz: features {whose} by less than the radius (L{norm})")
@@ -154,7 +154,7 @@ impl Method for Lipschitz {
             input.threat.target == Target::Features && self.count_flips == Some(true);
         if counts_features && !nodes.fitted.scaler().is_idle() {
             let what = "flips of features are certified as the network takes them; --features as-loaded leaves them as they are";
-            return Err(Error::argument("lipschitz", what));
+            return Err(Error::unsupported("lipschitz", what));
         }
         let known = LipschitzMargins::new(nodes.network()?, &nodes.scaled)?;
         let items = &nodes.items;
@@ -189,7 +189,7 @@ impl Method for Lipschitz {
             epsilon: 1.0,
         };
         let reached = graphs.reached(|bounds, margin| {
-            let moved = farthest(bounds, budget)?;
+            let moved = largest_change(bounds, budget)?;
             Ok(if moved > 0.0 {
                 margin / moved
             } else {
@@ -246,7 +246,7 @@ fn of_graph(reached: &HashMap<u32, (usize, f64)>, g: usize) -> (usize, f64) {
 fn flips_within(bounds: &Bounds, margin: f64, settings: &Lipschitz) -> Result<f64> {
     let mut stands = 0;
     while stands < settings.max_radius
-        && farthest(bounds, Budget::Structure { flips: stands + 1 })? < margin
+        && largest_change(bounds, Budget::Structure { flips: stands + 1 })? < margin
     {
         stands += 1;
     }
@@ -254,7 +254,7 @@ fn flips_within(bounds: &Bounds, margin: f64, settings: &Lipschitz) -> Result<f6
 }
 
 /// An upper bound on the change of every score.
-fn farthest(bounds: &Bounds, budget: Budget) -> Result<f64> {
+fn largest_change(bounds: &Bounds, budget: Budget) -> Result<f64> {
     let of = bounds.within(budget)?;
     let least = of
         .iter()

@@ -2,9 +2,9 @@
 //! and how it certifies nodes and graphs.
 
 use gnarl_data::Task;
-use gnarl_graph::names::listed;
 use gnarl_graph::random::Rng;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::join_names;
 use gnarl_graph::{Error, Graph, named};
 
 use super::attempts::Attempt;
@@ -22,6 +22,7 @@ use gnarl_robust::robustness::certify::{BinaryGcn, LipschitzMargins, Propagated,
 
 named! {
     /// A property of a model that a certificate relies on.
+    #[non_exhaustive]
     pub enum Requirement as "requirement" {
         /// The nodes of one graph are classified.
         OneGraph = "one-graph",
@@ -118,7 +119,7 @@ pub trait Method {
     fn rows(&self, threat: ThreatModel) -> Rows;
 
     /// The guarantee in words.
-    fn promise(&self, threat: ThreatModel) -> String;
+    fn guarantee(&self, threat: ThreatModel) -> String;
 
     /// Number of samples of one input.
     fn samples(&self) -> usize {
@@ -131,7 +132,7 @@ pub trait Method {
     /// Certifies graphs of a set; `None` if it was stopped.
     fn on_graphs(&self, graphs: &Graphs<'_>, input: &CertifyInput<'_>) -> Result<Option<Series>> {
         let _ = (graphs, input);
-        Err(Error::argument(
+        Err(Error::unsupported(
             "certify",
             "the certificate does not cover sets of graphs",
         ))
@@ -140,7 +141,7 @@ pub trait Method {
     /// Certifies any classifier; `None` if it was stopped.
     fn on_any(&self, model: &AnyModel<'_>, input: &CertifyInput<'_>) -> Result<Option<Series>> {
         let _ = (model, input);
-        Err(Error::argument(
+        Err(Error::unsupported(
             "certify",
             "the certificate needs a network",
         ))
@@ -158,15 +159,17 @@ impl Certificate {
     /// The names of the certificates with a property, as `a, b and c`.
     pub fn names_of(has: impl Fn(&Self) -> bool) -> String {
         let names: Vec<&str> = Self::all().filter(|c| has(c)).map(|c| c.name()).collect();
-        listed(&names)
+        join_names(&names)
     }
 
     /// The certificate with open settings filled in for a threat model.
+    #[must_use]
     pub fn filled(&self, threat: ThreatModel) -> Self {
         self.method().filled(threat).unwrap_or(*self)
     }
 
     /// The certificate as it is shown next to others in one table.
+    #[must_use]
     pub fn side_by_side(&self, threat: ThreatModel) -> Self {
         self.method().side_by_side(threat).unwrap_or(*self)
     }
@@ -176,7 +179,7 @@ impl Certificate {
     pub fn check_for(&self, threat: ThreatModel) -> gnarl_graph::Result<()> {
         self.check()?;
         self.check_target(threat.target)?;
-        let (stored, defaults) = (self.stored()?, (self.listed().defaults)());
+        let (stored, defaults) = (self.stored()?, (self.info().defaults)());
         let is_changed = |name: &str| stored.get(name) != defaults.get(name);
         let unused = self.method().unused(threat);
         match unused.into_iter().find(|(name, _)| is_changed(name)) {
@@ -199,9 +202,9 @@ impl Certificate {
 
     /// The error for a setting without effect.
     pub(super) fn refuse_unused(&self, (name, whose): Unused) -> Error {
-        let setting = self.listed().settings.iter().find(|s| s.name == name);
+        let setting = self.info().settings.iter().find(|s| s.name == name);
         let flag = setting.map_or(name, |setting| setting.flag);
-        Error::setting(flag, format!("belongs to {whose}"))
+        Error::unsupported(flag, format!("belongs to {whose}"))
     }
 
     /// The reason why it does not cover a model, as `appnp and sgc, not gcn`; `None` if it does.
@@ -219,7 +222,7 @@ impl Certificate {
             other.method().targets().contains(target) && other.unmet(plan).is_none()
         });
         let what = format!("{self} covers {why}; {others} covers this model");
-        Err(Error::argument("method", what))
+        Err(Error::unsupported("method", what))
     }
 
     /// The settings of smoothing.

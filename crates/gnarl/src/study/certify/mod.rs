@@ -14,6 +14,20 @@
 //!
 //! To add a certificate: one file with its settings and its [`Method`], and one line in
 //! [`Certificate`].
+//!
+//! ```
+//! use gnarl::graph::generate::{CsbmConfig, csbm};
+//! use gnarl::prelude::*;
+//! use gnarl::study::certify::{CertifyCallbacks, CertifyStudy, Lipschitz, Target};
+//! let data = Dataset::from_graph("blocks", csbm(&CsbmConfig::default(), 0)?);
+//! let model = Model::new(Backbone::GCN).weights(Orthonormal::default()).epochs(20);
+//! let study = CertifyStudy::new(model, Target::Features, [Lipschitz::default()]);
+//! let found = study.run(&data.benchmark(0, 1)?, &CertifyCallbacks::quiet())?;
+//! for row in &found.certificates[0].certified {
+//!     println!("{:?}: {:.0} % certified", row.radius, 100.0 * row.share);
+//! }
+//! # Ok::<(), gnarl_graph::Error>(())
+//! ```
 
 mod attempts;
 pub mod convex;
@@ -42,7 +56,7 @@ use self::method::{AnyModel, CertifyInput};
 use self::nodes::Nodes;
 use self::sets::Graphs;
 use self::tables::{Items, Series, mean_of};
-use super::summary::Accuracy;
+use super::summary::test_accuracy;
 use crate::model::fit::{FitOptions, Ready};
 use crate::model::{Fitted, Model};
 use gnarl_graph::Result;
@@ -63,6 +77,7 @@ pub use self::threat::{Rows, Target, ThreatModel};
 
 gnarl_graph::choices! {
     /// A certificate: changes of the input within a radius do not change the predicted class.
+    #[non_exhaustive]
     pub enum Certificate: dyn Method as "certificate" {
         Smoothing(smoothing::Smoothing),
         Lipschitz(lipschitz::Lipschitz),
@@ -96,8 +111,9 @@ fn binarised_graph(graph: &Graph) -> gnarl_graph::Result<Graph> {
     graph.clone().with_features(Features::Sparse(ones))
 }
 
-/// A model, and certificates of its predictions.
+/// Certifies the predictions of a model.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct CertifyStudy {
     /// The model.
     pub model: Model,
@@ -125,7 +141,60 @@ pub struct CertifyCallbacks<'a> {
     pub on_samples: &'a (dyn Fn(usize) + Sync),
 }
 
+impl CertifyCallbacks<'_> {
+    /// No progress and no cancellation.
+    #[must_use]
+    pub fn quiet() -> Self {
+        Self {
+            training: Callbacks::quiet(),
+            on_samples: &|_| (),
+        }
+    }
+}
+
 impl CertifyStudy {
+    /// Certificates of one run with seed 0, without attacks.
+    #[must_use]
+    pub fn new(
+        model: Model,
+        target: Target,
+        certificates: impl IntoIterator<Item = impl Into<Certificate>>,
+    ) -> Self {
+        Self {
+            model,
+            target,
+            certificates: certificates.into_iter().map(Into::into).collect(),
+            attacked: 0,
+            attempts: 0,
+            runs: 1,
+            seed: 0,
+        }
+    }
+
+    /// Sets the number of test nodes to attack one by one.
+    #[must_use]
+    pub fn attacked(self, attacked: usize) -> Self {
+        Self { attacked, ..self }
+    }
+
+    /// Sets the number of attacks inside certified radii.
+    #[must_use]
+    pub fn attempts(self, attempts: usize) -> Self {
+        Self { attempts, ..self }
+    }
+
+    /// Sets the number of networks.
+    #[must_use]
+    pub fn runs(self, runs: usize) -> Self {
+        Self { runs, ..self }
+    }
+
+    /// Sets the seed of the first run.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
     /// Number of epochs of all trainings together, for progress.
     pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
         let plan = self.model.plan(on.content.task())?;
@@ -197,7 +266,7 @@ impl CertifyStudy {
                 continue;
             }
             if !fits {
-                return Err(Error::argument(
+                return Err(Error::unsupported(
                     option,
                     format!("belongs to {of}{}", names()),
                 ));
@@ -205,7 +274,7 @@ impl CertifyStudy {
             if matches!(on.content, Content::Graphs(_)) {
                 let name = &on.name;
                 let what = format!("attacks the nodes of one graph, and {name} is a set of graphs");
-                return Err(Error::argument(option, what));
+                return Err(Error::unsupported(option, what));
             }
         }
         Ok(())
@@ -217,11 +286,7 @@ impl CertifyStudy {
         self.check(on)?;
         let fitted = self.fit(on, watch)?;
         let train_seconds = start.elapsed().as_secs_f64();
-        let accuracies = fitted.iter().map(|model| {
-            let predictions = model.predict(&on.content)?;
-            model.accuracy_on(&predictions, &on.content, model.trained_on().split.test())
-        });
-        let test_accuracy = Accuracy::of_all(accuracies.collect::<Result<Vec<_>>>()?.into_iter())?;
+        let test_accuracy = test_accuracy(&fitted, &on.content)?;
         let subjects = fitted
             .iter()
             .map(|model| OnData::new(model, &on.content))
@@ -231,7 +296,7 @@ impl CertifyStudy {
             certificates: Vec::new(),
             attempts: Vec::new(),
             survived: Vec::new(),
-            judged: subjects.first().map_or(0, |s| s.items().test.len()),
+            evaluated: subjects.first().map_or(0, |s| s.items().test.len()),
             median_norm: subjects.first().map_or(0.0, OnData::median_norm),
             train_seconds,
             seconds: 0.0,
@@ -284,7 +349,7 @@ impl CertifyStudy {
         watch: &CertifyCallbacks<'_>,
         result: &mut CertifyResult,
     ) -> Result<()> {
-        let begun = Instant::now();
+        let start = Instant::now();
         let input = CertifyInput {
             threat: ThreatModel {
                 target: self.target,
@@ -306,7 +371,7 @@ impl CertifyStudy {
         if result.interrupted {
             return Ok(());
         }
-        let seconds = begun.elapsed().as_secs_f64();
+        let seconds = start.elapsed().as_secs_f64();
         if let (OnData::Nodes(nodes), Some(first), true) =
             (&subjects[0], series.first(), self.attempts > 0)
         {
@@ -342,7 +407,7 @@ pub fn certify(
             "the model classifies {}s, and this is no such data",
             fitted.task()
         );
-        return Err(Error::argument("certify", what));
+        return Err(Error::unsupported("certify", what));
     }
     let threat = ThreatModel { target, task };
     certificate.check_for(threat)?;
@@ -412,8 +477,8 @@ pub fn check_any(certificate: &Certificate) -> gnarl_graph::Result<()> {
         return Ok(());
     }
     let others = Certificate::names_of(|other| other.method().requires().is_empty());
-    let what = format!("{certificate} looks into a network of gnarl's; {others} covers any model");
-    Err(Error::argument("method", what))
+    let what = format!("{certificate} needs a network of gnarl; {others} covers any model");
+    Err(Error::unsupported("method", what))
 }
 
 /// A fitted model on data.
@@ -519,27 +584,11 @@ mod tests {
 
     fn study(backbone: Backbone, target: Target, certificates: Vec<Certificate>) -> CertifyStudy {
         let model = Model::new(backbone).epochs(60);
-        CertifyStudy {
-            model,
-            target,
-            certificates,
-            attacked: 0,
-            attempts: 0,
-            runs: 1,
-            seed: 3,
-        }
+        CertifyStudy::new(model, target, certificates).seed(3)
     }
 
     fn run(study: &CertifyStudy, on: &Benchmark) -> CertifyResult {
-        study
-            .run(
-                on,
-                &CertifyCallbacks {
-                    training: Callbacks::quiet(),
-                    on_samples: &|_| {},
-                },
-            )
-            .unwrap()
+        study.run(on, &CertifyCallbacks::quiet()).unwrap()
     }
 
     /// Every flip, and every pair of flips, of a graph that is certified for that number.
@@ -570,7 +619,8 @@ mod tests {
                 .fit(&on.splits[0], study.seed, &Callbacks::quiet())
                 .unwrap();
             assert_eq!(found.certificates[0].nodes.len(), 5);
-            let (bare, Content::Graphs(set)) = (fitted.bare(), &on.content) else {
+            let (attack_target, Content::Graphs(set)) = (fitted.attack_target(), &on.content)
+            else {
                 panic!("a set")
             };
             for node in found.certificates[0]
@@ -589,7 +639,9 @@ mod tests {
                     for flips in
                         std::iter::once(vec![one]).chain(others.map(|&other| vec![one, other]))
                     {
-                        let scores = bare.scores(&flipped(&graph, &flips).unwrap()).unwrap();
+                        let scores = attack_target
+                            .scores(&flipped(&graph, &flips).unwrap())
+                            .unwrap();
                         assert_eq!(
                             argmax(scores.row(0)),
                             node.class,
@@ -664,7 +716,7 @@ mod tests {
         for study in [&of_features, &edges, &both] {
             let found = run(study, &on);
             assert_eq!(
-                (found.certificates.len(), found.judged),
+                (found.certificates.len(), found.evaluated),
                 (study.certificates.len(), 5)
             );
             found.certificates.iter().for_each(assert_falling);
@@ -683,7 +735,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_before_training() {
+    fn invalid_settings_are_refused_before_training() {
         let on = small_set();
         let refusal = |study: &CertifyStudy| study.check(&on).unwrap_err().to_string();
         let convex = study(
@@ -699,19 +751,13 @@ mod tests {
             e,
             "method: lipschitz covers gcn, gin, sgc and mlp, not gat; smoothing covers this model"
         );
-        let attempts = CertifyStudy {
-            attempts: 5,
-            ..study(Backbone::GCN, Target::Features, lipschitz())
-        };
+        let attempts = study(Backbone::GCN, Target::Features, lipschitz()).attempts(5);
         let e = refusal(&attempts);
         assert!(
             e.contains("attacks the nodes of one graph, and small is a set"),
             "{e}"
         );
-        let attacked = CertifyStudy {
-            attacked: 5,
-            ..study(Backbone::GCN, Target::Features, lipschitz())
-        };
+        let attacked = study(Backbone::GCN, Target::Features, lipschitz()).attacked(5);
         let e = refusal(&attacked);
         assert_eq!(
             e,
@@ -727,7 +773,7 @@ mod tests {
 
     #[test]
     fn the_list_says_what_is_stored() {
-        gnarl_graph::names::assert_listed(
+        gnarl_graph::settings::assert_listed(
             Certificate::LIST,
             Certificate::all().map(|c| c.stored()),
         );

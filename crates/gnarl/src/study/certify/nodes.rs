@@ -19,7 +19,7 @@ use gnarl_robust::perturb::{Norm, rows::row_norms};
 /// A fitted model on its graph.
 pub struct Nodes<'a> {
     pub(super) fitted: &'a Fitted,
-    bare: crate::model::fitted::PreprocessedModel<'a>,
+    attack_target: crate::model::fitted::PreprocessedModel<'a>,
     pub(super) graph: &'a Graph,
     pub(super) scaled: Graph,
     pub(super) items: Items,
@@ -31,9 +31,9 @@ pub struct Nodes<'a> {
 pub(super) fn no_network() -> gnarl_graph::Error {
     let covered = Certificate::names_of(|c| c.method().requires().is_empty());
     let what = format!(
-        "models with exits or a defence are covered by {covered} alone; the others look into a plain network"
+        "models with exits or a defence are covered by {covered} alone; the others need a plain network"
     );
-    Error::argument("method", what)
+    Error::unsupported("method", what)
 }
 
 impl<'a> Nodes<'a> {
@@ -56,7 +56,7 @@ impl<'a> Nodes<'a> {
             .map_or(0.0, |features| median(row_norms(features, Norm::L2)));
         Ok(Self {
             fitted,
-            bare: fitted.bare(),
+            attack_target: fitted.attack_target(),
             graph,
             scaled,
             items: Items::new(test, truth)?,
@@ -66,7 +66,7 @@ impl<'a> Nodes<'a> {
 
     /// The network, if the model has no further parts.
     pub(super) fn network(&self) -> Result<&WhiteBox> {
-        self.bare.white_box().ok_or_else(no_network)
+        self.attack_target.white_box().ok_or_else(no_network)
     }
 
     /// The graph after Nettack on one node, whose class is known.
@@ -83,14 +83,12 @@ impl<'a> Nodes<'a> {
             .iter()
             .filter_map(|&v| Some((v, labels?.get(v)?)))
             .collect();
-        let input = AttackInput {
-            graph: &self.scaled,
-            model: Some(self.network()?),
-            targets: &[(u, class as u32)],
-            labels,
-            training: &training,
-            stop: Some(watch.stop),
-        };
+        let network: &dyn Classifier = self.network()?;
+        let target = [(u, class as u32)];
+        let input = AttackInput::new(&self.scaled, &target)
+            .model(network)
+            .training(&training)
+            .stop(watch.stop);
         Ok(Attack::Nettack(attack).run(&input, seed)?.graph)
     }
 
@@ -127,7 +125,7 @@ impl<'a> Nodes<'a> {
             };
             let attacked = self.nettacked(nettack, (u, class), seed, watch)?;
             let stands = argmax(network.scores(&attacked)?.row(u as usize)) == class;
-            Ok((stands, stands && self.items.is_right(u, class)))
+            Ok((stands, stands && self.items.is_correct(u, class)))
         };
         let mut survived = Vec::new();
         for radius in 0..=most {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use gnarl_graph::names::{Kind, Value};
+use gnarl_graph::settings::{Kind, Value};
 use gnarl_graph::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_radius_is_refused() {
+    fn invalid_radii_are_refused() {
         let refused = |text: &str| text.parse::<RadiusList>().unwrap_err().to_string();
         assert_eq!(refused("0,-1"), "radii: a radius must be >= 0 (got -1)");
         assert!(refused("nan").contains("got NaN") && refused("inf").contains("got inf"));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use gnarl_data::Content;
 use gnarl_data::Task;
-use gnarl_graph::names::Fields;
+use gnarl_graph::settings::Fields;
 use serde::Serialize;
 
 use super::result::{Attempts, Certified, CertifyResult, Radius, Survived};
@@ -14,6 +14,7 @@ use crate::study::summary::Accuracy;
 
 /// The figures of a certificate study.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct CertifyReport {
     /// The name of the data.
     pub data: String,
@@ -43,7 +44,8 @@ pub struct CertifyReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test_accuracy: Option<Accuracy>,
     /// Number of test nodes, or test graphs.
-    pub judged: usize,
+    #[serde(rename = "judged")]
+    pub evaluated: usize,
     /// The median L2 norm of a node's features, as the network takes them.
     pub median_norm: f64,
     /// Seconds of training.
@@ -55,13 +57,13 @@ pub struct CertifyReport {
     pub threat: ThreatModel,
     /// The guarantees of the certificates in words.
     #[serde(skip)]
-    pub promises: Vec<String>,
+    pub guarantees: Vec<String>,
 }
 
 /// Settings by their options, as keywords; open ones are left out.
 fn by_keyword(certificate: &Certificate) -> Fields {
     let stored = certificate.stored().unwrap_or_default();
-    let settings = certificate.listed().settings.iter();
+    let settings = certificate.info().settings.iter();
     let value = |name: &str| stored.get(name).filter(|value| !value.is_null()).cloned();
     settings
         .filter_map(|setting| Some((setting.flag.replace('-', "_"), value(setting.name)?)))
@@ -95,15 +97,15 @@ impl CertifyReport {
             attempts: result.attempts,
             smoothing: smoothing.map(|smoothing| by_keyword(&smoothing.filled(threat))),
             test_accuracy: result.test_accuracy,
-            judged: result.judged,
+            evaluated: result.evaluated,
             median_norm: result.median_norm,
             train_seconds: result.train_seconds,
             total_seconds: result.seconds,
             threat,
-            promises: study
+            guarantees: study
                 .certificates
                 .iter()
-                .map(|certificate| certificate.method().promise(threat))
+                .map(|certificate| certificate.method().guarantee(threat))
                 .collect(),
         })
     }
@@ -156,12 +158,15 @@ impl CertifyReport {
         };
         for certified in self.all() {
             for n in &certified.nodes {
-                let right = n.truth.map(|truth| truth as usize == n.class);
-                let right = right.map_or_else(String::new, |right| right.to_string());
+                let correct = n.truth.map(|truth| truth as usize == n.class);
+                let correct = correct.map_or_else(String::new, |correct| correct.to_string());
                 let deletions = n.deletions.map_or_else(String::new, |d| d.to_string());
                 let (node, class) = (item(n.node), class(n.class));
                 let (method, radius) = (certified.method, n.radius);
-                let _ = writeln!(text, "{method},{node},{class},{right},{radius},{deletions}");
+                let _ = writeln!(
+                    text,
+                    "{method},{node},{class},{correct},{radius},{deletions}"
+                );
             }
         }
         text

@@ -2,7 +2,7 @@
 
 use gnarl_data::Content;
 use gnarl_data::Task;
-use gnarl_graph::names::{Given, listed, refuse_stray};
+use gnarl_graph::settings::{SettingText, check_applies, join_names};
 use gnarl_graph::{Error, Result};
 
 use super::Certificate;
@@ -39,7 +39,7 @@ pub struct Request {
     /// The part of the input that an attacker changes; `None` for the default one.
     pub target: Option<Target>,
     /// Settings by their name or their option. Each must change one of the certificates.
-    pub settings: Vec<Given>,
+    pub settings: Vec<SettingText>,
 }
 
 /// A certificate and its settings without effect.
@@ -61,12 +61,12 @@ impl Request {
         ThreatModel {
             target: self
                 .target
-                .unwrap_or_else(|| self.usual_target(has_features)),
+                .unwrap_or_else(|| self.default_target(has_features)),
             task: content.map_or(Task::Node, Content::task),
         }
     }
 
-    fn usual_target(&self, has_features: bool) -> Target {
+    fn default_target(&self, has_features: bool) -> Target {
         let covers = |name: &MethodName, target: Target| match name {
             MethodName::All => true,
             MethodName::One(certificate) => certificate.method().targets().contains(target),
@@ -122,15 +122,15 @@ impl Request {
 
     /// The settings by the names under which they are stored; settings that belong only to other
     /// certificates are refused.
-    fn by_name(&self, chosen: &[Certificate]) -> Result<Vec<Given>> {
+    fn by_name(&self, chosen: &[Certificate]) -> Result<Vec<SettingText>> {
         let settings = || Certificate::LIST.iter().flat_map(|entry| entry.settings);
-        let one = |(key, text): &Given| {
+        let one = |(key, text): &SettingText| {
             let known = settings().find(|s| s.name == key || s.flag == key);
             let Some(setting) = known else {
                 let none = chosen
                     .first()
-                    .map_or(Certificate::LIST[0], Certificate::listed);
-                refuse_stray(
+                    .map_or(Certificate::LIST[0], Certificate::info);
+                check_applies(
                     "certificate",
                     Certificate::LIST,
                     &none,
@@ -151,9 +151,9 @@ impl Request {
             } else {
                 "the methods are"
             };
-            let names = listed(&names);
+            let names = join_names(&names);
             let what = format!("belongs to {takers}, and {verb} {names}");
-            Err(Error::setting(setting.flag, what))
+            Err(Error::unsupported(setting.flag, what))
         };
         self.settings.iter().map(one).collect()
     }
@@ -162,25 +162,25 @@ impl Request {
     fn build(
         &self,
         certificate: &Certificate,
-        given: &[Given],
+        given: &[SettingText],
         threat: ThreatModel,
     ) -> Result<Built> {
         certificate.check_target(threat.target)?;
         let own = given.iter().filter(|(name, _)| takes(certificate, name));
-        let own: Vec<Given> = own.cloned().collect();
+        let own: Vec<SettingText> = own.cloned().collect();
         let unused = self
             .with(certificate, &own, threat)?
             .method()
             .unused(threat);
-        let has_effect = |(name, _): &Given| !unused.iter().any(|(other, _)| other == name);
-        let used: Vec<Given> = own.into_iter().filter(has_effect).collect();
+        let has_effect = |(name, _): &SettingText| !unused.iter().any(|(other, _)| other == name);
+        let used: Vec<SettingText> = own.into_iter().filter(has_effect).collect();
         Ok((self.with(certificate, &used, threat)?, unused))
     }
 
     fn with(
         &self,
         certificate: &Certificate,
-        given: &[Given],
+        given: &[SettingText],
         threat: ThreatModel,
     ) -> Result<Certificate> {
         let with = certificate.with(given)?;
@@ -218,7 +218,7 @@ fn has_features(content: &Content) -> bool {
 }
 
 fn takes(certificate: &Certificate, setting: &str) -> bool {
-    let settings = certificate.listed().settings;
+    let settings = certificate.info().settings;
     settings.iter().any(|known| known.name == setting)
 }
 
@@ -306,11 +306,11 @@ mod tests {
 
     #[test]
     fn an_open_target_is_one_that_the_methods_cover() {
-        let usual = |methods: &str| request(methods, None, &[]).threat(None).target;
-        assert_eq!(usual("smoothing,lipschitz"), Target::Features);
-        assert_eq!(usual("exact"), Target::Edges);
-        assert_eq!(usual("exact,smoothing"), Target::Edges);
-        assert_eq!(usual("all"), Target::Features);
+        let default = |methods: &str| request(methods, None, &[]).threat(None).target;
+        assert_eq!(default("smoothing,lipschitz"), Target::Features);
+        assert_eq!(default("exact"), Target::Edges);
+        assert_eq!(default("exact,smoothing"), Target::Edges);
+        assert_eq!(default("all"), Target::Features);
         let graph = gnarl_graph::generate::cycle(5).unwrap();
         let content = Content::Graph(graph);
         let without = request("smoothing", None, &[]).threat(Some(&content));

@@ -36,6 +36,7 @@ pub enum Radius {
 
 /// Certified shares at a radius, from 0 to 1, of the test nodes or test graphs; means over runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Cell {
     /// The size of a change of the input.
     #[serde(flatten)]
@@ -48,6 +49,7 @@ pub struct Cell {
 
 /// The result of one certificate.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Certified {
     /// The name of the certificate.
     pub method: &'static str,
@@ -80,6 +82,7 @@ pub struct Certified {
 
 /// A test node or graph of the first run.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct CertifiedNode {
     /// Index of the node or graph.
     pub node: u32,
@@ -95,6 +98,7 @@ pub struct CertifiedNode {
 
 /// Accuracy under an attack.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Survived {
     /// Number of flips for each node.
     pub radius: f64,
@@ -106,6 +110,7 @@ pub struct Survived {
 
 /// Attacks inside certified radii.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Attempts {
     /// The name of the certificate.
     pub method: &'static str,
@@ -117,6 +122,7 @@ pub struct Attempts {
 
 /// The result of a study.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct CertifyResult {
     /// Accuracy of the model itself on test nodes or graphs, in per cent.
     pub test_accuracy: Option<Accuracy>,
@@ -127,7 +133,7 @@ pub struct CertifyResult {
     /// Accuracy under the attack, by number of flips.
     pub survived: Vec<Survived>,
     /// Number of test nodes or graphs in the first run.
-    pub judged: usize,
+    pub evaluated: usize,
     /// The median L2 norm of a node's features, as the network takes them.
     pub median_norm: f64,
     /// Seconds of training.

@@ -93,18 +93,19 @@ impl Sampling<'_> {
         let alpha = self.alpha();
         self.settings
             .check_samples(alpha, smoothed.model.num_classes())?;
-        let draw = |count: usize, purpose: &str| {
+        let sample = |count: usize, purpose: &str| {
             let stream = (seed, &*format!("{purpose}{of}"));
             smoothed.votes(graph, self.noise, count, stream, watch)
         };
-        let (Some(chosen), Some(votes)) =
-            (draw(selection, "selection")?, draw(samples, "estimation")?)
-        else {
+        let (Some(chosen), Some(votes)) = (
+            sample(selection, "selection")?,
+            sample(samples, "estimation")?,
+        ) else {
             return Ok(None);
         };
         if let Some(row) = rows.iter().find(|&&row| row as usize >= votes.num_items()) {
-            let answers = votes.num_items();
-            let what = format!("item {row}, and the model gives {answers} rows of scores");
+            let rows = votes.num_items();
+            let what = format!("node {row}, and the model returns {rows} rows of scores");
             return Err(Error::argument("certify", what));
         }
         let certainty = |&row: &u32| {
@@ -123,9 +124,9 @@ impl Sampling<'_> {
         known: &[(u32, Certainty)],
     ) -> Series {
         let Smoothing { samples, rule, .. } = self.settings;
-        let right = known
+        let correct = known
             .iter()
-            .filter(|(u, c)| self.items.is_right(*u, c.class))
+            .filter(|(u, c)| self.items.is_correct(*u, c.class))
             .count();
         let best = Certainty::unanimous(num_classes, samples, self.alpha(), rule);
         let table = Table {
@@ -142,7 +143,7 @@ impl Sampling<'_> {
                 table.both([features, edges], [available.features, available.edges])
             }
         };
-        let share = 100.0 * right as f64 / self.items.test.len() as f64;
+        let share = 100.0 * correct as f64 / self.items.test.len() as f64;
         series.smoothed_accuracy = Some(share);
         series
     }
@@ -318,8 +319,8 @@ impl Table<'_> {
             };
             0.5 * sigma * (normal_quantile(c.lower) - normal_quantile(upper))
         };
-        let farthest = radius(self.best);
-        let radii: Vec<f64> = (0..=20).map(|i| farthest * f64::from(i) / 20.0).collect();
+        let largest = radius(self.best);
+        let radii: Vec<f64> = (0..=20).map(|i| largest * f64::from(i) / 20.0).collect();
         let reached: HashMap<u32, (usize, f64)> = self
             .known
             .iter()
@@ -330,7 +331,7 @@ impl Table<'_> {
         // A radius that is nearly that of unanimous votes counts as equal: both come from the same
         // bisection.
         self.items.series(&radii, of, |r, reached| {
-            r < reached || (r == farthest && reached >= farthest)
+            r < reached || (r == largest && reached >= largest)
         })
     }
 }

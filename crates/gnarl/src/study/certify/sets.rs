@@ -21,7 +21,7 @@ const ROUNDING: f64 = 1e-5;
 /// A classifier, and the test graphs of its fold that have nodes.
 pub struct Graphs<'a> {
     pub(super) fitted: &'a Fitted,
-    bare: crate::model::fitted::PreprocessedModel<'a>,
+    attack_target: crate::model::fitted::PreprocessedModel<'a>,
     graphs: &'a [Graph],
     pub(super) items: Items,
     /// The median L2 norm of the rows of the features of all test graphs.
@@ -59,7 +59,7 @@ impl<'a> Graphs<'a> {
         let median_norm = if norms.is_empty() { 0.0 } else { median(norms) };
         Ok(Self {
             fitted,
-            bare: fitted.bare(),
+            attack_target: fitted.attack_target(),
             graphs,
             items,
             median_norm,
@@ -76,7 +76,7 @@ impl<'a> Graphs<'a> {
         &self,
         radius: impl Fn(&Bounds, f64) -> Result<f64> + Sync,
     ) -> Result<HashMap<u32, (usize, f64)>> {
-        let network = self.bare.white_box().ok_or_else(no_network)?;
+        let network = self.attack_target.white_box().ok_or_else(no_network)?;
         let one = |&g: &u32| {
             let graph = self.fitted.scaled(self.graph(g))?;
             let scores = network.scores(&graph)?;

@@ -4,8 +4,8 @@
 
 use gnarl_data::Task;
 use gnarl_graph::limits::MOST;
-use gnarl_graph::names::Settings;
 use gnarl_graph::sets::Set;
+use gnarl_graph::settings::Settings;
 use gnarl_graph::{Error, Graph};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -108,14 +108,14 @@ impl Smoothing {
             Task::Node => OF_EDGES,
             Task::Graph => OF_EDGES_IN_SETS,
         };
-        let usual = match threat.target {
+        let default = match threat.target {
             Target::Edges => of_edges,
             Target::Features | Target::Both => OF_FEATURES,
         };
         let both = threat.target == Target::Both;
         Self {
-            p_plus: self.p_plus.or(Some(usual[0])),
-            p_minus: self.p_minus.or(Some(usual[1])),
+            p_plus: self.p_plus.or(Some(default[0])),
+            p_minus: self.p_minus.or(Some(default[1])),
             edge_p_plus: self.edge_p_plus.or(both.then_some(of_edges[0])),
             edge_p_minus: self.edge_p_minus.or(both.then_some(of_edges[1])),
             ..*self
@@ -180,17 +180,17 @@ impl Method for Smoothing {
         Rows::Samples
     }
 
-    fn promise(&self, threat: ThreatModel) -> String {
+    fn guarantee(&self, threat: ThreatModel) -> String {
         let (samples, alpha, item) = (self.samples, self.alpha, threat.item());
         if let Some(sigma) = self.gaussian {
             return format!(
-                "smoothing: features of all nodes moved by less than the radius (Frobenius), standard deviation {sigma}, {samples} samples, alpha {alpha}"
+                "smoothing: features of all nodes change by less than the radius (Frobenius), standard deviation {sigma}, {samples} samples, alpha {alpha}"
             );
         }
         let what = match threat.target {
-            Target::Features => "r_add features added and r_delete deleted, anywhere",
-            Target::Edges => "r_add edges added and r_delete deleted, anywhere",
-            Target::Both => "features and edges flipped, anywhere",
+            Target::Features => "r_add features added and r_delete deleted in the graph",
+            Target::Edges => "r_add edges added and r_delete deleted in the graph",
+            Target::Both => "features and edges flipped in the graph",
         };
         let whose = if self.simultaneous {
             format!("for all test {item}s at once")
@@ -210,7 +210,7 @@ impl Method for Smoothing {
             let (rows, seed) = (&nodes.items.test, (nodes.fitted.seed(), ""));
             sampling.certainties(smoothed, nodes.graph, rows, seed, input.watch)
         })?;
-        let num_classes = nodes.fitted.bare().num_classes();
+        let num_classes = nodes.fitted.attack_target().num_classes();
         let available = Available::of(nodes.graph);
         Ok(known.map(|known| sampling.series(num_classes, available, &known)))
     }
@@ -229,7 +229,7 @@ impl Method for Smoothing {
             let found = graphs.items.test.par_iter().map(one);
             found.collect::<Result<Option<Vec<_>>>>()
         })?;
-        let num_classes = graphs.fitted.bare().num_classes();
+        let num_classes = graphs.fitted.attack_target().num_classes();
         Ok(known.map(|known| sampling.series(num_classes, most_available(graphs), &known)))
     }
 
@@ -249,14 +249,14 @@ impl Method for Smoothing {
 /// Calls a function with a model and its inference, ready for noise. Gaussian noise is added to
 /// scaled features, and flips come before scaling.
 fn with_inference<T>(fitted: &Fitted, f: impl FnOnce(&Smoothed<'_>) -> Result<T>) -> Result<T> {
-    let bare: PreprocessedModel<'_> = fitted.bare();
+    let attack_target: PreprocessedModel<'_> = fitted.attack_target();
     let defended = Defended {
-        model: &bare,
-        reading: fitted.reading(),
+        model: &attack_target,
+        inference: fitted.fitted_inference(),
         seed: fitted.seed(),
     };
-    let model: &dyn Classifier = if fitted.reading().is_plain() {
-        &bare
+    let model: &dyn Classifier = if fitted.fitted_inference().is_plain() {
+        &attack_target
     } else {
         &defended
     };

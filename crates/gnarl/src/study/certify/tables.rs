@@ -93,19 +93,19 @@ impl Items {
         if test.is_empty() {
             return Err(Error::argument(
                 "certify",
-                "there are no test items to certify",
+                "there are no test nodes or graphs to certify",
             ));
         }
         match test.iter().find(|&&item| item as usize >= truth.len()) {
             Some(item) => {
-                let what = format!("item {item}, and there are {}", truth.len());
+                let what = format!("node or graph {item}, and there are {}", truth.len());
                 Err(Error::argument("certify", what))
             }
             None => Ok(Self { test, truth }),
         }
     }
 
-    pub fn is_right(&self, item: u32, class: usize) -> bool {
+    pub fn is_correct(&self, item: u32, class: usize) -> bool {
         self.truth[item as usize] == Some(class as u32)
     }
 
@@ -157,16 +157,16 @@ impl Items {
 
     /// Shares of certified nodes or graphs, and of certified and correct ones.
     pub fn cell(&self, radius: Radius, stand: impl Iterator<Item = (u32, usize)>) -> Cell {
-        let (mut all, mut right) = (0usize, 0usize);
+        let (mut all, mut correct) = (0usize, 0usize);
         for (u, class) in stand {
             all += 1;
-            right += usize::from(self.is_right(u, class));
+            correct += usize::from(self.is_correct(u, class));
         }
         let share = |count: usize| count as f64 / self.test.len() as f64;
         Cell {
             radius,
             share: share(all),
-            accurate_share: share(right),
+            accurate_share: share(correct),
         }
     }
 }

@@ -7,6 +7,7 @@ use gnarl_robust::inference::PerturbationTarget;
 
 named! {
     /// The part of the input that an attacker changes.
+    #[non_exhaustive]
     pub enum Target as "target" {
         /// Features.
         Features = "features",
@@ -48,6 +49,7 @@ impl ThreatModel {
 
 /// The rows of a certificate's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Rows {
     /// Radii in a norm; each node or graph has one radius, and smaller changes are certified.
     Distances,

@@ -373,13 +373,11 @@ fn axes(
     seed: u64,
     callbacks: &Callbacks<'_>,
 ) -> anyhow::Result<(UnderAttacks, Vec<Row>)> {
-    let study = |model: Model| AxesStudy {
-        model,
-        runs: RUNS,
-        seed,
-        attacks: Vec::new(),
-        which: Which::Alone,
-        rows: Vec::new(),
+    let study = |model: Model| {
+        AxesStudy::new(model)
+            .runs(RUNS)
+            .seed(seed)
+            .which(Which::Alone)
     };
     let choices: Vec<Switched> = Switched::all(Task::Node)
         .into_iter()
@@ -410,7 +408,7 @@ fn axes(
     // The models of the other rows are dropped: together they take more memory than the rest.
     let (mut first, mut rows): (Option<UnderAttacks>, Vec<Row>) = (None, Vec::new());
     for (axis, choice, study, switched) in &combinations {
-        let one = study.under(switched, &attacks, on, callbacks)?;
+        let one = study.under_attacks(switched, &attacks, on, callbacks)?;
         rows.push(row(axis, choice, &one, first.as_ref())?);
         first.get_or_insert(one);
         bar.inc(1);
@@ -481,15 +479,8 @@ fn certificates(
         let results = (0..RUNS as u64)
             .map(|i| {
                 let seed = seed.wrapping_add(i);
-                let study = CertifyStudy {
-                    model,
-                    target: Target::Features,
-                    certificates: vec![Lipschitz::default().into()],
-                    attacked: 0,
-                    attempts: 0,
-                    runs: 1,
-                    seed,
-                };
+                let study =
+                    CertifyStudy::new(model, Target::Features, [Lipschitz::default()]).seed(seed);
                 Ok(study.run(
                     on,
                     &CertifyCallbacks {

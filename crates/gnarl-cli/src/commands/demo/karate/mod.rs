@@ -195,7 +195,7 @@ pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result
 fn splits(graph: &Graph, seed: u64) -> gnarl_graph::Result<Vec<Split>> {
     let labels = graph
         .labels()
-        .ok_or_else(|| Error::argument("gnarl", "the graph has no labels"))?;
+        .ok_or_else(|| Error::missing("gnarl", "the graph has no labels", ""))?;
     let train: usize = labels
         .counts()
         .iter()
@@ -340,7 +340,7 @@ fn test_predictions(graph: &Graph, splits: &[Split], trials: &[Trial]) -> Vec<Pr
 fn majority(graph: &Graph, splits: &[Split]) -> gnarl_graph::Result<Accuracy> {
     let labels = graph
         .labels()
-        .ok_or_else(|| Error::argument("gnarl", "the graph has no labels"))?;
+        .ok_or_else(|| Error::missing("gnarl", "the graph has no labels", ""))?;
     let counts = labels.counts();
     let largest =
         (0..counts.len() as u32).max_by_key(|&c| (counts[c as usize], std::cmp::Reverse(c)));
