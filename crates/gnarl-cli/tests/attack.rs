@@ -240,11 +240,11 @@ const REFUSED: [(&str, &str); 11] = [
     ),
     (
         "--attack prbcd --sees network",
-        "--sees: network is for a trained model with an inference",
+        "--sees: network applies to a trained model with an inference rule",
     ),
     (
         "--attack dice --inference robust-crf --sees network",
-        "--sees: network is for a trained model with an inference",
+        "--sees: network applies to a trained model with an inference rule",
     ),
     (
         "--attack dice --attack-epochs 3",

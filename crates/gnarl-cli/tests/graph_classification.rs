@@ -525,10 +525,7 @@ fn a_saved_classifier_predicts_as_it_was_trained() {
             (&40.into(), &"graph".into(), 40)
         );
         let shown = text(&predict(&dir, file, data));
-        assert!(
-            shown.contains("40 graphs, ") && shown.contains("of those held out for testing"),
-            "{shown}"
-        );
+        assert!(shown.contains("40 graphs, test accuracy "), "{shown}");
     }
 }
 
@@ -655,11 +652,11 @@ const REFUSED: [(&str, &str); 29] = [
     ("--rare 2", "--per-class"),
     (
         "--runs 11",
-        "--runs: 11 runs; of a set each is a fold, and MUTAG has 10",
+        "--runs: 11 runs need as many folds, and MUTAG has 10",
     ),
     (
         "--per-class 2 --rare 2",
-        "--rare: 2 items are not fewer than --per-class 2",
+        "--rare must be less than --per-class 2 (got 2)",
     ),
     (
         "--select 0.5",

@@ -81,7 +81,7 @@ pub fn inference(
     let graph = fitted.prepared(benchmark.content.graph()?)?;
     let network = fitted.network()?;
     let Some(white) = network.white_box() else {
-        let what = "a forward pass is measured on a network without exits; leave --depth out";
+        let what = "a forward pass is measured on a plain network without exits; leave --depth out";
         return Err(gnarl_graph::Error::argument("bench inference", what).into());
     };
     // The other inputs of a plain pass are computed once, as a server would.
