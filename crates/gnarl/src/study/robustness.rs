@@ -337,7 +337,7 @@ pub fn measure(
     let is_plain = inference.is_plain();
     let defended = Defended {
         model,
-        inference: inference,
+        inference,
         seed: settings.seed,
     };
     let found = if is_plain {
@@ -445,7 +445,7 @@ impl<'a> Case<'a> {
         }
         let defended = Defended {
             model: &self.attack_target,
-            inference: inference,
+            inference,
             seed: self.fitted.seed(),
         };
         estimate_watched(&defended, graph, settings, watch)
