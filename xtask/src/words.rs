@@ -87,7 +87,12 @@ fn terms(text: &str) -> Vec<(usize, &'static str, &'static str)> {
         .find("#[cfg(test)]\nmod tests")
         .map_or(text, |at| &text[..at]);
     let mut found = Vec::new();
+    let lines: Vec<&str> = text.lines().collect();
     for (line, words) in strings(text) {
+        // The earlier name of a renamed setting is refused with the new one.
+        if lines.get(line).is_some_and(|line| line.contains("was = ")) {
+            continue;
+        }
         let words = words.to_lowercase();
         for &(term, instead) in TERMS {
             if contains_word(&words, term) {

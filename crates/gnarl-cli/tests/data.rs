@@ -105,7 +105,7 @@ fn info_knows_the_graphs_that_need_no_files() {
     );
     for name in ["csbm", "sbbam"] {
         assert!(
-            text(&["data", "info", name]).contains("drawn from the seed"),
+            text(&["data", "info", name]).contains("sampled with the seed"),
             "{name}"
         );
     }

@@ -178,5 +178,5 @@ fn wrong_options_are_refused_in_one_line() {
     let e = refusal(&[
         "train", "--data", "csbm", "--model", "sgc", "--depth", "admp-st",
     ]);
-    assert!(e.contains("sgc is not a stack of layers"), "{e}");
+    assert!(e.contains("admp-st needs exits, which sgc lacks"), "{e}");
 }

@@ -48,7 +48,8 @@ fn every_baseline_trains_at_every_depth() {
         }
     }
     assert!(
-        refusal(&train("gcn", &["--layers", "0"])).contains("layers must be at least 1 for gcn")
+        refusal(&train("gcn", &["--layers", "0"]))
+            .contains("--layers must be >= 1 for gcn (got 0)")
     );
     assert!(refusal(&train("jk-sum", &[])).contains("unknown model 'jk-sum'; did you mean jk-"));
 }

@@ -255,7 +255,7 @@ fn each_class_is_rare_in_turn() {
         "{shown}"
     );
     let drawn =
-        "one Gaussian a class, their shrunken covariance shared; up to twice the largest class";
+        "one Gaussian for each class with a shared covariance; up to twice the largest class";
     assert!(shown.contains(drawn), "{shown}");
     let shown = text(&args(&dir, "mutag", &words("--augment gratin --runs 2")));
     assert!(shown.contains("minus retrain"), "{shown}");
@@ -647,7 +647,7 @@ const REFUSED: [(&str, &str); 29] = [
     ),
     (
         "--augment gratin --augment-samples levl",
-        "unknown number of draws 'levl'; did you mean level",
+        "unknown number of samples 'levl'; did you mean level",
     ),
     ("--rare 2", "--per-class"),
     (

@@ -130,7 +130,7 @@ fn options_without_sampling_support_are_refused_in_one_line() {
             &["--model", "gcn", "--fanout", "3,2,1"],
             "3,2,1 is for 3 layers, and the network has 2",
         ),
-        (&["--model", "gcn", "--fanout", "0"], "hears nobody"),
+        (&["--model", "gcn", "--fanout", "0"], "without neighbours"),
         (
             &["--model", "gcn", "--depth", "admp-st"],
             "needs a fixed depth or admp-alm, and the depth is admp-st",
@@ -161,7 +161,7 @@ fn options_without_sampling_support_are_refused_in_one_line() {
             "--batch-nodes",
             "0"
         ])
-        .contains("at least 1")
+        .contains("--batch-nodes must be in [1, 1000000] (got 0)")
     );
     assert!(
         refusal(&["data", "import", "karate", "--out", "/no/such/folder/x"])

@@ -377,7 +377,10 @@ fn cells_of_attack_tables_have_their_configuration() {
     );
     let nettack = &cell(&report, "Nettack: AirGNN", 1)["config"]["work"]["attacked"];
     assert_eq!(
-        (&nettack["model"]["backbone"], &nettack["attack"]["perturb"]),
+        (
+            &nettack["model"]["backbone"]["kind"],
+            &nettack["attack"]["perturb"]
+        ),
         (&"airgnn".into(), &"both".into())
     );
     let shown = text(&["reproduce", "results_node_classification", "--out", out]);

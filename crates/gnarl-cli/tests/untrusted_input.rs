@@ -163,7 +163,9 @@ fn sizes_beyond_any_machine_are_refused_before_they_are_allocated() {
     let train = |more: &[&str]| refusal(&[&QUICK[..5], more].concat());
     let beyond = |e: String, what: &str| {
         assert!(
-            e.starts_with(&format!("error: {what}: ")) && e.contains("is beyond")
+            (e.starts_with(&format!("error: {what}: "))
+                || e.starts_with(&format!("error: --{what}: ")))
+                && e.contains("is beyond")
                 || e.starts_with(&format!("error: --{what} must be in [")),
             "{e}"
         )

@@ -42,10 +42,10 @@ pub fn built_in_title(name: &str) -> Option<&'static str> {
             "Members of a karate club and who met outside it (Zachary 1977), communities as classes",
         ),
         "sbbam" => Some(
-            "Barabási–Albert blocks of three densities and edges between them, drawn from the seed (thesis ch. 3)",
+            "Barabási–Albert blocks of three densities and edges between them, sampled with the seed",
         ),
         "csbm" => Some(
-            "Blocks that show in edges and in features (Deshpande et al. 2018), drawn from the seed",
+            "Blocks that show in edges and in features (Deshpande et al. 2018), sampled with the seed",
         ),
         _ => None,
     }

@@ -53,7 +53,7 @@ impl Fanout {
         let mut all = [0; MAX_ROUNDS];
         for (slot, &count) in all.iter_mut().zip(counts) {
             if count == 0 {
-                return refuse("a node that hears nobody: give at least 1, or `all`".into());
+                return refuse("a node without neighbours: give at least 1, or `all`".into());
             }
             *slot = count.min(ALL as usize) as u32;
         }
@@ -347,7 +347,7 @@ mod tests {
         );
         for (text, what) in [
             ("", "as in 15,10"),
-            ("3,0", "hears nobody"),
+            ("3,0", "without neighbours"),
             ("a", "as in 15,10"),
             ("-1", "as in 15,10"),
         ] {

@@ -64,7 +64,11 @@ impl ClassScores {
         {
             return Err(Error::argument(
                 OP,
-                format!("{} classes for {} answers", truth.len(), predicted.len()),
+                format!(
+                    "{} classes for {} predictions",
+                    truth.len(),
+                    predicted.len()
+                ),
             ));
         }
         let mut confusion = vec![vec![0u64; num_classes]; num_classes];

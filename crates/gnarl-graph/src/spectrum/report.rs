@@ -586,7 +586,7 @@ fn inequalities(
         )
         .applying(connected, CONNECTED)
         .below(cut);
-        row.say("h_v with the vertex boundary, as the thesis defines it");
+        row.say("h_v with the vertex boundary, as in the published definition");
         list.push(row);
     }
     if let (Some(gap), Some(cut)) = (parts.random_walk_gap, &parts.by_count) {
