@@ -544,7 +544,10 @@ fn policies_without_effect_are_refused() {
         .plan(Task::Graph)
         .unwrap_err()
         .to_string();
-    assert!(e.contains("with exits take head"), "{e}");
+    assert!(
+        e.contains("the influence of the network needs a fixed depth"),
+        "{e}"
+    );
 }
 
 /// Predictions of one graph at a time, as in attacks and inference, equal those of the whole set.

@@ -469,15 +469,15 @@ fn networks_without_a_head_are_refused_in_one_line() {
     for (model, why) in [
         (
             headless,
-            "head: gratin retrains it, and gcn of orthonormal weights has no other",
+            "head: gratin retrains it, and gcn with orthonormal weights has no other",
         ),
         (
             gcn.depth(Exits::st(2)),
-            "augment: gratin trains one head again, and admp-st has one at every exit",
+            "augment: gratin needs a fixed depth, and the depth is admp-st",
         ),
         (
             through,
-            "through: influence goes through the network on sets of graphs; on one graph, through the head",
+            "influence-layers: the influence of the network needs a set of graphs, and this is one graph",
         ),
     ] {
         assert_eq!(model.plan(Task::Node).unwrap_err().to_string(), why);
