@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Every crate that a program of this workspace is built of, with its licence and the texts that it brings.
+"""Lists the third-party crates in a program of this workspace, with their licences and licence texts.
 
-    python3 scripts/licences.py gnarl-cli x86_64-unknown-linux-musl > THIRD-PARTY.txt
+    python3 scripts/licences.py gnarl-cli x86_64-unknown-linux-musl > notices.txt
+    python3 scripts/licences.py gnarl-py x86_64-unknown-linux-gnu > THIRD-PARTY.txt
 
-It asks `cargo metadata` and needs no network once the crates are here. A text that several crates bring is printed once.
+THIRD-PARTY.txt is part of the Python package; write it again after a change of Cargo.lock. The script calls `cargo metadata` and needs
+no network if the crates were downloaded before. A text that several crates have is printed once.
 """
 
 import collections
@@ -51,7 +53,7 @@ def texts(package):
 def main(program, target):
     others = [package for package in built_into(described(target), program) if package["source"]]
     brought, silent = collections.OrderedDict(), []
-    print(f"What others wrote of {program}: {len(others)} crates.\n")
+    print(f"Third-party crates in {program}: {len(others)}.\n")
     for package in others:
         name = f"{package['name']} {package['version']}"
         print(f"{name}: {package['license'] or 'see its file'}")
@@ -61,7 +63,7 @@ def main(program, target):
         if not found:
             silent.append(name)
     if silent:
-        print(f"\nWithout a text of their own, under the licence named above: {', '.join(silent)}.")
+        print(f"\nWithout a licence text, under the licence above: {', '.join(silent)}.")
     for text, names in brought.items():
         print(f"\n{'=' * 100}\n{', '.join(names)}\n{'=' * 100}\n\n{text}")
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The Python package as people get it: a wheel, installed into an environment of its own, and everything run against that.
-# PYTHON names another interpreter. Where there is none, or no index of packages, that is said and nothing is checked.
+# Builds the Python package as users get it, installs it into an environment of its own and tests it there.
+# PYTHON selects the interpreter, WHEEL=release the profile of releases. Without Python or a package index, the script says so and checks nothing.
 set -euo pipefail
-cd "$(dirname "$0")"
-root=$(cd ../.. && pwd)
+cd "$(dirname "$0")/../.."
+root=$PWD
 python=${PYTHON:-python3}
 place=${CARGO_TARGET_DIR:-$root/target}/python
 
@@ -14,20 +14,34 @@ say() { printf -- '-- %s (%s s)\n' "$*" "$SECONDS" >&2; }
 rm -rf "$place"
 "$python" -m venv "$place/env"
 env=$place/env/bin
-"$env/pip" install -q --disable-pip-version-check 'maturin>=1.9,<2' || skip "maturin could not be installed"
+"$env/pip" install -q --disable-pip-version-check 'maturin>=1.9,<2' 'twine>=6' || skip "maturin could not be installed"
+
+say 'the source distribution'
+"$env/python" scripts/licences.py gnarl-py x86_64-unknown-linux-gnu > "$place/THIRD-PARTY.txt"
+cmp -s THIRD-PARTY.txt "$place/THIRD-PARTY.txt" || {
+    echo "THIRD-PARTY.txt is out of date: python3 scripts/licences.py gnarl-py x86_64-unknown-linux-gnu > THIRD-PARTY.txt" >&2
+    exit 1
+}
+"$env/maturin" sdist -q --out "$place/sdist"
+"$env/twine" check --strict "$place"/sdist/*.tar.gz
+mkdir "$place/unpacked"
+tar -C "$place/unpacked" --strip-components 1 -xzf "$place"/sdist/*.tar.gz
+cargo metadata --quiet --locked --offline --format-version 1 --manifest-path "$place/unpacked/Cargo.toml" > /dev/null
 
 say 'the wheel'
-# Of what `cargo test --workspace` has compiled already; WHEEL=release is the one that is given away.
+# The development profile uses what `cargo test --workspace` compiled; releases use WHEEL=release.
 "$env/maturin" build -q --profile "${WHEEL:-dev}" --out "$place/wheels" --interpreter "$env/python"
 wheel=("$place"/wheels/*.whl)
 size=$(stat -c %s "${wheel[0]}")
 [ "${WHEEL:-dev}" = dev ] || [ "$size" -lt 15000000 ] || { echo "the wheel has $size bytes, more than 15 MB" >&2; exit 1; }
+"$env/twine" check --strict "${wheel[0]}"
 
 say 'installing it'
 "$env/pip" install -q --disable-pip-version-check "${wheel[0]}[test]"
 
 say 'tests, notebooks, types and stubs'
-"$env/python" -m pytest tests -p no:cacheprovider
+"$env/python" -m pytest crates/gnarl-py/tests -p no:cacheprovider
 say 'docstrings'
-"$env/python" -m pytest --pyargs gnarl --doctest-modules -p no:cacheprovider -c pyproject.toml
+# Away from the sources, so that the installed package is imported.
+(cd "$place" && "$env/python" -m pytest --pyargs gnarl --doctest-modules -p no:cacheprovider -c "$root/pyproject.toml")
 say "done: a wheel of $size bytes"

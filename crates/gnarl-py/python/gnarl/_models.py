@@ -333,7 +333,8 @@ class Robustness:
     distances: NDArray[np.float64] = field(repr=False)
 
     def _repr_html_(self) -> str:
-        rows: list[tuple[str, Any]] = [("mean distance", f"{self.mean:.4g}"), ("largest", f"{self.largest:.4g}"), ("predictions changed", f"{self.changed:.2%}")]
+        rows: list[tuple[str, Any]] = [("mean distance", f"{self.mean:.4g}"), ("largest", f"{self.largest:.4g}")]
+        rows += [("predictions changed", f"{self.changed:.2%}")]
         rows += [(f"beyond {sigma:g}", f"{share:.3g}") for sigma, (share, _) in self.adv.items()]
         rows += [(f"bound on {name}", f"{bound:.4g}") for name, bound in self.bounds.items()]
         return html_table(f"Robustness within {self.epsilon:g} of {self.target}", rows)

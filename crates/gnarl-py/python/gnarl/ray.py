@@ -10,7 +10,7 @@ import itertools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from gnarl import _gnarl
 from gnarl._convert import to_graph
 from gnarl._estimators import NodeClassifier, seed_of
+
+if TYPE_CHECKING:
+    from gnarl._typing import GraphLike, MaskLike
 
 try:
     import ray
@@ -79,7 +82,7 @@ def _fit_one(params: dict[str, Any], graph: Any, seed: int) -> dict[str, Any]:
     return {"seed": seed, "score": model.score(graph), "val_accuracy": model.report_.get("val_accuracy")}
 
 
-def seeds(model: NodeClassifier, graph: Any, random_states: Iterable[int], *, cpus: float = 1) -> list[dict[str, Any]]:
+def seeds(model: NodeClassifier, graph: GraphLike, random_states: Iterable[int], *, cpus: float = 1) -> list[dict[str, Any]]:
     """Fits a model once for each seed.
 
     Parameters
@@ -104,7 +107,7 @@ def seeds(model: NodeClassifier, graph: Any, random_states: Iterable[int], *, cp
 
 def grid(
     model: NodeClassifier,
-    graph: Any,
+    graph: GraphLike,
     settings: Mapping[str, Sequence[Any]],
     random_states: Iterable[int] = (0,),
     *,
@@ -132,7 +135,7 @@ def grid(
         highest validation accuracy comes first; test nodes do not influence the order.
     """
     names = list(settings)
-    points = [dict(zip(names, values)) for values in itertools.product(*settings.values())]
+    points = [dict(zip(names, values, strict=True)) for values in itertools.product(*settings.values())]
     all_seeds = [int(seed) for seed in random_states]
     jobs = [({**model.get_params(deep=False), **point}, graph, seed) for point in points for seed in all_seeds]
     found = map_tasks(_fit_one, jobs, cpus=cpus)
@@ -161,7 +164,14 @@ def _shard(arguments: list[str], shard: str) -> int:
     return done.returncode
 
 
-def reproduce(tables: str, *, workers: int, out: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None, more: Sequence[str] = ()) -> None:
+def reproduce(
+    tables: str,
+    *,
+    workers: int,
+    out: str | os.PathLike[str],
+    data_dir: str | os.PathLike[str] | None = None,
+    more: Sequence[str] = (),
+) -> None:
     """Computes the cells of published tables in parallel tasks; ``gnarl reproduce TABLES --out OUT`` then prints the tables.
 
     A task writes its cells to ``out`` and skips cells that are there already, so a retried task continues where it stopped.
@@ -249,13 +259,13 @@ class SharedFit:
 
 def fit_shared(
     model: NodeClassifier,
-    graph: Any,
+    graph: GraphLike,
     *,
     workers: int = 2,
     cpus: float = 1,
-    train_mask: Any = None,
-    val_mask: Any = None,
-    test_mask: Any = None,
+    train_mask: MaskLike | None = None,
+    val_mask: MaskLike | None = None,
+    test_mask: MaskLike | None = None,
     on_step: Callable[[int, float, list[Any]], None] | None = None,
 ) -> SharedFit:
     """Trains one model on sampled neighbourhoods by several workers (data-parallel training).
