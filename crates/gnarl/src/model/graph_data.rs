@@ -605,7 +605,7 @@ mod tests {
         let fail = |graphs: &[Graph]| own_features(graphs).unwrap_err().to_string();
         assert!(
             fail(&[with(2), Graph::empty(1).unwrap()])
-                .contains("the nodes of graph 1 carry no features")
+                .contains("the nodes of graph 1 have no features")
         );
         assert!(fail(&[with(2), with(3)]).contains("graph 1 has 3 features a node, graph 0 has 2"));
     }

@@ -316,7 +316,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            e.starts_with("variational mixture: a start in 1 clusters"),
+            e.starts_with("variational mixture: an initialisation by 1 clusters"),
             "{e}"
         );
         let nan = DenseMatrix::new(1, 1, vec![f64::NAN]).unwrap();
