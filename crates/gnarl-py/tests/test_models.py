@@ -139,7 +139,7 @@ def test_clean_inputs_are_learned_from_the_graph(blocks: gnarl.Graph, gcn: gnarl
     noisy = gnarl.attack(blocks, "gaussian", gcn, budget=1.0).graph
     safer = gnarl.CleanCRF()(gcn, blocks, train_mask=gcn.fitted_.split[1])
     assert safer.predict(noisy).shape == (200,) and safer.classes_.tolist() == [0, 1, 2, 3]
-    with pytest.raises(ValueError, match="hand over the graph that the model was trained on"):
+    with pytest.raises(ValueError, match="pass the graph that the model was trained on"):
         gnarl.CleanCRF()(gcn)
 
 
