@@ -4,7 +4,6 @@
 //! | module | contents |
 //! | --- | --- |
 //! | [`graph`] | [`Graph`], an immutable undirected graph with features, labels and splits; [`GraphSet`] for many small ones |
-//! | [`dataset`] | the registry of datasets, download, and one loader per format |
 //! | [`generate`] | random graphs, one module per model |
 //! | [`centrality`] | degree, core number, PageRank, walk count |
 //! | [`operator`] | classical and centrality shift operators as sparse matrices |

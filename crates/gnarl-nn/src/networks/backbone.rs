@@ -1,7 +1,7 @@
 //! Backbones: [`Backbone`] lists the networks, each with its own settings.
 //!
 //! To add a network: a file with its settings and its layer (here) or its body (in
-//! [`bodies`](super::bodies)), the file's `mod` line, and a line in the list below. Names, help,
+//! [`bodies`]), the file's `mod` line, and a line in the list below. Names, help,
 //! files, options and the tests over every network come from the list.
 
 use gnarl_graph::Error;

@@ -17,7 +17,7 @@
 //! | [`batch_norm`], [`readout`] | batch normalisation, and readout from nodes to graphs |
 //! | [`classifier`] | graph classification: a network, a readout, a head |
 //!
-//! A layer accepts any message-passing [`Operator`](crate::tensor::Operator): another operator,
+//! A layer accepts any message-passing [`Operator`](gnarl_tensor::Operator): another operator,
 //! gradients to it, or other values need no new layer. To add a layer: one file here with the
 //! formula on top and its `ENTRY`, and its line in [`backbone`]. To add another combination of
 //! layers: a file in [`bodies`] and its line in [`backbone`].

@@ -4,13 +4,13 @@
 //! | --- | --- |
 //! | [`config`] | settings of the learnable operator: centralities and initialisation |
 //! | [`choice`] | the list of operators, and the propagation of an operator on a graph |
-//! | [`cgso`] | the learnable operator on a graph: from seven scalars to an [`Operator`](crate::tensor::Operator) |
+//! | [`cgso`] | the learnable operator on a graph: from seven scalars to an [`Operator`](gnarl_tensor::Operator) |
 //! | [`prepared`] | a graph prepared for a network |
 //! | [`rows`] | a graph and its operator by rows, for neighbourhoods and for layer-wise computation |
 //! | [`energy`] | Dirichlet energy of the propagated features, by depth |
 //!
 //! Networks do not depend on centralities: they own the scalars of a
-//! [`LearnableOperator`](crate::nn::LearnableOperator), which computes an operator from them once
+//! [`LearnableOperator`](crate::networks::LearnableOperator), which computes an operator from them once
 //! per pass.
 
 pub mod cgso;

@@ -11,7 +11,7 @@
 //! | [`relaxed`] | operators with continuous edge weights, and defences that gradients pass through |
 //!
 //! Features are the network's input. If a recipe scales features, scale those of the graph once
-//! ([`Scaler::apply`](crate::features::Scaler::apply)), before anything else.
+//! ([`Scaler::apply`](gnarl_nn::features::Scaler::apply)), before anything else.
 
 pub mod early_exit;
 pub mod graph_exits;

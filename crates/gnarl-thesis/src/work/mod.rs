@@ -1,7 +1,7 @@
 //! Kinds of rows and of cells: what a row of a table asks for, and the work of a cell.
 //!
-//! A kind of row is a struct that implements [`RowKind`] and one line of [`Spec`]: it makes the
-//! work of its cells. A kind of work is a type that implements [`CellWork`] and one line of
+//! A kind of row is a struct that implements `RowKind` and one line of [`Spec`]: it makes the
+//! work of its cells. A kind of work is a type that implements `CellWork` and one line of
 //! [`Work`]: it runs, and its fields are the stored configuration of a cell. Rows of several kinds
 //! may share a kind of work, and then share cells.
 //!

@@ -1,6 +1,6 @@
 //! Options of fitting next to the model itself. The options of a model are
-//! [`NetworkOptions`](crate::nn::NetworkOptions) and
-//! [`TrainingOptions`](crate::train::TrainingOptions), derived from the settings they leave open.
+//! [`NetworkOptions`](gnarl_nn::networks::NetworkOptions) and
+//! [`TrainingOptions`](gnarl_nn::train::TrainingOptions), derived from the settings they leave open.
 
 use serde::{Deserialize, Serialize};
 

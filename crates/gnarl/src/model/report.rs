@@ -25,7 +25,7 @@ pub struct FitReport {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<Trial>,
     /// Tested limit of the inference, if it tests its own assumption
-    /// ([`FittedInference::tested_limit`](crate::inference::FittedInference::tested_limit)).
+    /// ([`FittedInference::tested_limit`](gnarl_robust::inference::FittedInference::tested_limit)).
     #[serde(rename = "trusted", skip_serializing_if = "Option::is_none")]
     pub tested_limit: Option<f64>,
     /// Report of the fresh head, if the augmentation trained one.

@@ -151,7 +151,7 @@ impl TrainStudy {
         }
     }
 
-    /// Everything that determines the study's result, for a [`Journal`](crate::train::Journal): an
+    /// Everything that determines the study's result, for a [`Journal`](gnarl_nn::train::Journal): an
     /// interrupted study resumes only with the same settings.
     pub fn resume_key(&self, on: &Benchmark) -> Result<serde_json::Value> {
         let plan = self.model.plan(on.content.task())?;
