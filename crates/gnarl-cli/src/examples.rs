@@ -11,7 +11,7 @@ Examples:
 /// Examples of `gnarl train`: one for each axis.
 pub const TRAIN: &str = "\
 Examples:
-  gnarl train --data cora --model gcn --runs 10               ten runs: mean and standard deviation
+  gnarl train --data cora --model gcn --runs 10               10 runs: mean and standard deviation
   gnarl train --data texas --model gcn --operator cgso        operator: learned
   gnarl train --data photo --model gcn --depth admp-st        depth: an exit for every node
   gnarl train --data cora --model gcn --weights orthonormal   weights: 1-Lipschitz layers

@@ -793,10 +793,16 @@ fn sets_without_training_graphs_are_refused() {
         .run(&no_folds, &Callbacks::quiet())
         .unwrap_err()
         .to_string();
-    assert_eq!(e, "train: the data has no split to train on");
+    assert_eq!(
+        e,
+        "train: the data has no split to train on; add one to the folder"
+    );
     let unlabelled = own_split(&set_of(odd_graphs(), &[None; 7]), none);
     let e = gcn.fit(&unlabelled, 0).unwrap_err().to_string();
-    assert_eq!(e, "fit: the set has no labelled graphs");
+    assert_eq!(
+        e,
+        "fit: the set has no labelled graphs; take a set with labels"
+    );
 }
 
 #[test]

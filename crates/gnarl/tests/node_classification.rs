@@ -214,7 +214,7 @@ fn training_error(graph: Graph, model: Model) -> String {
 fn graphs_without_training_labels_are_refused() {
     assert_eq!(
         training_error(unlabelled(), gcn()),
-        "fit: the graph has no labels to learn from"
+        "fit: the graph has no labels to learn from; take a graph with labels"
     );
     assert_eq!(
         training_error(Graph::empty(0).unwrap(), gcn()),

@@ -149,7 +149,7 @@ fn refusal(need: &Need, lacking: Needed, model: &Model, task: Task) -> Error {
     let why = match lacking {
         Needed::Of(Capability::LearnableOperator) => {
             let why = model.backbone.fixed_operator().unwrap_or_default();
-            format!("{choice} has nothing to learn: {} {why}", model.backbone)
+            format!("{} {why}", model.backbone)
         }
         Needed::Of(Capability::GraphSets) => {
             let able = Backbone::names_of(|other| other.provides(Capability::GraphSets));
