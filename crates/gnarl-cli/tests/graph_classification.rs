@@ -699,7 +699,7 @@ const REFUSED: [(&str, &str); 29] = [
         "--augment gratin --select 1 --influence-layers neck",
         "unknown layers 'neck'; known: head, network",
     ),
-    ("--corrupt 2", "a share of 2 edges; it must lie in 0 to 1"),
+    ("--corrupt 2", "share of edges must be in [0, 1] (got 2)"),
     (
         "--depth admp-st --policy echo",
         "policy: echo uses the predictions for a node's neighbours",
@@ -767,16 +767,16 @@ fn options_of_sets_are_refused_on_one_graph() {
         let name = words(option)[0];
         on_karate(
             &format!("--model gcn --{option}"),
-            &format!("{name}: belongs to sets of graphs, and this is one graph"),
+            &format!("{name}: needs a set of graphs, and this is one graph"),
         );
     }
     on_karate(
         "--augment retrain --model sgc",
-        "augment: sgc has no head on one graph for retrain to train again; take one of gcn",
+        "augment: retrain needs a head that can be trained again, which sgc lacks",
     );
     on_karate(
         "--augment retrain --model gcn --depth admp-st",
-        "augment: retrain trains one head again, and admp-st has one at every exit",
+        "augment: retrain needs a fixed depth, and the depth is admp-st",
     );
 }
 

@@ -397,7 +397,7 @@ fn cells_of_attack_tables_have_their_configuration() {
     );
     let inference = &work["model"]["inference"];
     assert_eq!(
-        (&inference["kind"], &inference["on"]),
+        (&inference["kind"], &inference["target"]),
         (&"robust-crf".into(), &"structure".into())
     );
     assert_eq!(

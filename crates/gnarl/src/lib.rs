@@ -44,6 +44,7 @@ pub mod graph {
     }
 
     /// Accuracy, agreement of partitions, and differences over runs.
+    #[doc(hidden)]
     pub mod metrics {
         pub use gnarl_graph::metrics::{
             ClassScores, MeanStd, PairedDifference, accuracy, adjusted_mutual_information,
@@ -100,6 +101,7 @@ pub mod weights {
 }
 
 /// Scaling of node features.
+#[doc(hidden)]
 pub mod features {
     pub use gnarl_nn::features::{FeatureKind, FeatureScaling, Scaler, one_hot_degrees};
 }

@@ -253,7 +253,7 @@ mod tests {
         let none = Labels::new(vec![None; 2], 1).unwrap();
         assert_eq!(
             score(&[0, 1], &none).unwrap_err().to_string(),
-            "cluster: no node has a label to compare with"
+            "cluster: no node has a label to compare with; take a graph with labels"
         );
         assert_eq!(
             score(&[0], &none).unwrap_err().to_string(),

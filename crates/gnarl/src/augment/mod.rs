@@ -17,23 +17,41 @@
 //! control of every augmentation in latent space is retraining the head alone: the same fresh head,
 //! the same number of steps, the original vectors.
 
+#[doc(hidden)]
 pub mod configuration;
+#[doc(hidden)]
 pub mod corruption;
+#[doc(hidden)]
 pub mod density;
+#[doc(hidden)]
 pub mod drop_edge;
+#[doc(hidden)]
 pub mod drop_node;
+#[doc(hidden)]
 pub mod feature_mask;
+#[doc(hidden)]
 pub mod g_mixup;
+#[doc(hidden)]
 pub mod geo_mix;
+#[doc(hidden)]
 pub mod graphon;
+#[doc(hidden)]
 pub mod gratin;
+#[doc(hidden)]
 pub mod influence;
+#[doc(hidden)]
 pub mod manifold_mixup;
+#[doc(hidden)]
 pub mod network_influence;
+#[doc(hidden)]
 pub mod retrain;
+#[doc(hidden)]
 pub mod samples;
+#[doc(hidden)]
 pub mod subgraph;
+#[doc(hidden)]
 pub mod submix;
+#[doc(hidden)]
 pub mod transform;
 
 use gnarl_graph::settings::Settings;

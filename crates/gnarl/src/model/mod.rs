@@ -20,23 +20,37 @@
 //!
 //! Modules above this one use the public interface of fitted models alone.
 
+#[doc(hidden)]
 pub mod batches;
+#[doc(hidden)]
 pub mod combine;
 mod demand;
+#[doc(hidden)]
 pub mod file;
+#[doc(hidden)]
 pub mod fit;
+#[doc(hidden)]
 pub mod fitted;
+#[doc(hidden)]
 pub mod graph_data;
 mod graph_exits;
+#[doc(hidden)]
 pub mod heads;
 mod learned;
+#[doc(hidden)]
 pub mod options;
+#[doc(hidden)]
 pub mod plan;
+#[doc(hidden)]
 pub mod report;
 mod scaled;
+#[doc(hidden)]
 pub mod search;
+#[doc(hidden)]
 pub mod shared;
+#[doc(hidden)]
 pub mod spec;
+#[doc(hidden)]
 pub mod value;
 
 pub use fitted::{Fitted, Predictions};

@@ -15,15 +15,21 @@
 //! | [`scale`] | memory and time of training on a graph of some size |
 //! | [`summary`] | means and standard deviations over runs |
 
+#[doc(hidden)]
 pub mod advise;
 pub mod attack;
 pub mod axes;
 pub mod certify;
+#[doc(hidden)]
 pub mod forecast;
+#[doc(hidden)]
 pub mod portrait;
+#[doc(hidden)]
 pub mod predict;
 pub mod robustness;
+#[doc(hidden)]
 pub mod scale;
+#[doc(hidden)]
 pub mod summary;
 pub mod train;
 

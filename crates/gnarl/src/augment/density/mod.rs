@@ -12,16 +12,26 @@
 //! where it has one, and reports the fit. To add a density: one file that implements [`Estimator`],
 //! one line in [`Density`].
 
+#[doc(hidden)]
 pub mod components;
+#[doc(hidden)]
 pub mod copula;
+#[doc(hidden)]
 pub mod gan;
+#[doc(hidden)]
 pub mod gaussian;
+#[doc(hidden)]
 pub mod gaussian_mixture;
+#[doc(hidden)]
 pub mod kernel;
+#[doc(hidden)]
 pub mod mixture;
+#[doc(hidden)]
 pub mod shared;
+#[doc(hidden)]
 pub mod shrunken;
 mod special;
+#[doc(hidden)]
 pub mod variational;
 
 use gnarl_graph::random::Rng;

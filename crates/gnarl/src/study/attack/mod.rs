@@ -36,9 +36,12 @@
 mod attacked_graph;
 mod attacker;
 mod cache;
+#[doc(hidden)]
 pub mod compare;
 mod evaluation;
+#[doc(hidden)]
 pub mod report;
+#[doc(hidden)]
 pub mod request;
 mod run;
 mod sets;

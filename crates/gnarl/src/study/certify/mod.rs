@@ -30,19 +30,26 @@
 //! ```
 
 mod attempts;
+#[doc(hidden)]
 pub mod convex;
+#[doc(hidden)]
 pub mod exact;
+#[doc(hidden)]
 pub mod lipschitz;
+#[doc(hidden)]
 pub mod method;
 mod nodes;
 mod radii;
 mod report;
+#[doc(hidden)]
 pub mod request;
 mod result;
 mod sampling;
 mod sets;
+#[doc(hidden)]
 pub mod smoothing;
 mod tables;
+#[doc(hidden)]
 pub mod threat;
 
 use std::time::Instant;
