@@ -111,7 +111,7 @@ mod tests {
                 .head(3)
                 .unwrap_err()
                 .to_string()
-                .contains("without entries")
+                .contains("has no rows or blocks")
         );
     }
 }
