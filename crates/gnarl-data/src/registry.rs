@@ -244,7 +244,7 @@ fn plain(file: &str) -> &str {
 /// Finds the dataset of that name or alias, ignoring case; `_` and `-` are equivalent.
 ///
 /// ```
-/// use gnarl_graph::registry;
+/// use gnarl_data::registry;
 /// assert_eq!(registry::find("Photo")?.name, "amazon_electronics_photo");
 /// assert!(registry::find("photos").unwrap_err().to_string().contains("did you mean photo"));
 /// # Ok::<(), gnarl_graph::Error>(())

@@ -33,10 +33,12 @@ pub struct Energy {
 /// made dense a few columns at a time.
 ///
 /// ```
-/// use gnarl_data::embedded::karate;
 /// use gnarl_graph::spectrum::energies;
-/// // One-hot rows of two classes differ by 2, and 21 edges join two communities.
-/// assert_eq!(energies(&karate())?.labels.unwrap().unnormalised, 42.0);
+/// use gnarl_graph::{Graph, Labels};
+/// let labels = Labels::new(vec![Some(0), Some(0), Some(1), Some(1)], 2)?;
+/// let graph = Graph::from_edges(4, [(0, 1), (1, 2), (2, 3)])?.0.with_labels(labels)?;
+/// // One-hot rows of two classes differ by 2, and one edge joins two classes.
+/// assert_eq!(energies(&graph)?.labels.unwrap().unnormalised, 2.0);
 /// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn energies(graph: &Graph) -> Result<Energies> {
