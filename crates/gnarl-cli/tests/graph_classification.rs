@@ -707,9 +707,9 @@ const REFUSED: [(&str, &str); 29] = [
     ("--depth admp-st --policy pagerank", "use size"),
     (
         "--head-dropout 1",
-        "head dropout 1 must be at least 0 and below 1",
+        "--head-dropout must be in [0, 1) (got 1)",
     ),
-    ("--readout typical", "readout: 'typical' does not fit"),
+    ("--readout typical", "unknown readout 'typical'"),
     (
         "--protocol largest-component",
         "largest-component splits the nodes of one graph",
@@ -729,7 +729,7 @@ fn wrong_options_are_refused_in_one_line() {
     let adagcn = words("train --data mutag --model adagcn --data-dir");
     assert_refused(
         &[&adagcn[..], &[dir.path().to_str().unwrap()]].concat(),
-        &["adagcn is trained one learner after the other"],
+        &["adagcn does not classify sets of graphs"],
     );
     assert_refused(
         &args(
