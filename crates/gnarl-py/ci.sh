@@ -22,7 +22,7 @@ cmp -s THIRD-PARTY.txt "$place/THIRD-PARTY.txt" || {
     echo "THIRD-PARTY.txt is out of date: python3 scripts/licences.py gnarl-py x86_64-unknown-linux-gnu > THIRD-PARTY.txt" >&2
     exit 1
 }
-"$env/maturin" sdist -q --out "$place/sdist"
+"$env/maturin" sdist --out "$place/sdist"
 "$env/twine" check --strict "$place"/sdist/*.tar.gz
 mkdir "$place/unpacked"
 tar -C "$place/unpacked" --strip-components 1 -xzf "$place"/sdist/*.tar.gz
