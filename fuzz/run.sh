@@ -26,10 +26,11 @@ fi
 programs=()
 for target in "${targets[@]}"; do programs+=(--bin "$target"); done
 declare -A program
+# A build that fails ends the script here, with the compiler's own message as its last.
+messages=$(RUSTC_WORKSPACE_WRAPPER=$PWD/instrumented.sh cargo test --workspace --features gnarl-fuzz/fuzzing --no-run "${programs[@]}" \
+    --message-format json-render-diagnostics)
 while IFS=$'\t' read -r target path; do program[$target]=$path; done < <(
-    RUSTC_WORKSPACE_WRAPPER=$PWD/instrumented.sh cargo test --workspace --features gnarl-fuzz/fuzzing --no-run "${programs[@]}" \
-        --message-format json-render-diagnostics |
-        sed -nE 's/.*"reason":"compiler-artifact".*"name":"([a-z_]+)".*"executable":"([^"]+)".*/\1\t\2/p'
+    sed -nE 's/.*"reason":"compiler-artifact".*"name":"([a-z_]+)".*"executable":"([^"]+)".*/\1\t\2/p' <<< "$messages"
 )
 
 run() {

@@ -41,9 +41,18 @@ def apply(tree, name, lines):
     file.write_text(text)
 
 
-def unoptimised(manifest):
-    """Every development profile without optimisation: the copy is built once and hardly run."""
-    manifest.write_text(re.sub(r"^opt-level = \d", "opt-level = 0", manifest.read_text(), flags=re.M))
+def unoptimised(tree):
+    """Leaves out optimisation and debug symbols of the copy's own crates, and renames its program.
+
+    Dependencies are those of the tests; only the copy itself is compiled.
+    """
+    manifest = tree / "Cargo.toml"
+    own = "|".join(folder.name for folder in (tree / "crates").iterdir())
+    text = re.sub(rf"^(\[profile\.dev\.package\.(?:{own})\]\nopt-level = )\d", r"\g<1>0", manifest.read_text(), flags=re.M)
+    text = text.replace('[profile.dev]\nopt-level = 1\ndebug = "line-tables-only"', "[profile.dev]\nopt-level = 0\ndebug = false")
+    manifest.write_text(text)
+    program = tree / "crates/gnarl-cli/Cargo.toml"
+    program.write_text(program.read_text().replace('[[bin]]\nname = "gnarl"', '[[bin]]\nname = "contributing"'))
 
 
 # A command, and texts that its output must have.
@@ -80,8 +89,8 @@ def check(program):
 
 
 def main():
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "contributing"
-    tree = target / "tree"
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
+    tree = target / "contributing"
     shutil.rmtree(tree, ignore_errors=True)
     tree.mkdir(parents=True)
     tracked = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT).decode().split("\0")
@@ -93,9 +102,10 @@ def main():
     for name, lines in patches((ROOT / "CONTRIBUTING.md").read_text()):
         apply(tree, name, lines)
         count += 1
-    unoptimised(tree / "Cargo.toml")
-    subprocess.run(["cargo", "build", "--package", "gnarl-cli"], cwd=tree, env={**os.environ, "CARGO_TARGET_DIR": str(target)}, check=True)
-    check(target / "debug/gnarl")
+    unoptimised(tree)
+    build = ["cargo", "build", "--workspace", "--bin", "contributing"]
+    subprocess.run(build, cwd=tree, env={**os.environ, "CARGO_TARGET_DIR": str(target)}, check=True)
+    check(target / "debug/contributing")
     print(f"CONTRIBUTING.md: {count} files of its diffs compile, and the program has what they add")
 
 
