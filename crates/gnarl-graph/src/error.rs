@@ -267,35 +267,36 @@ impl Error {
         name: &str,
         known: impl IntoIterator<Item = &'a str>,
     ) -> Self {
-        let known: Vec<&str> = known.into_iter().collect();
-        let lower = name.to_lowercase();
-        // Names with few edits, a transposition counting once, then names with a common prefix.
-        let mut near: Vec<(usize, f64, &str)> = known
-            .iter()
-            .map(|k| (k, k.to_lowercase()))
-            .map(|(k, l)| {
-                (
-                    strsim::osa_distance(&lower, &l),
-                    strsim::jaro_winkler(&lower, &l),
-                    *k,
-                )
-            })
-            .filter(|(changes, alike, _)| {
-                *alike > 0.75 || *changes == 1 && lower.chars().count() > 1
-            })
-            .collect();
-        near.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
-        let hint = if near.is_empty() {
-            format!("known: {}", known.join(", "))
-        } else {
-            let near: Vec<&str> = near.into_iter().take(3).map(|(_, _, k)| k).collect();
-            format!("did you mean {}?", near.join(" or "))
-        };
         Error::Unknown {
             kind: kind.into(),
             name: name.to_string(),
-            hint,
+            hint: hint(name, &known.into_iter().collect::<Vec<_>>()),
         }
+    }
+}
+
+/// Returns the known names that are closest to a name, or all of them if none is close.
+fn hint(name: &str, known: &[&str]) -> String {
+    let lower = name.to_lowercase();
+    // Names with few edits, a transposition counting once, then names with a common prefix.
+    let mut near: Vec<(usize, f64, &str)> = known
+        .iter()
+        .map(|k| (k, k.to_lowercase()))
+        .map(|(k, l)| {
+            (
+                strsim::osa_distance(&lower, &l),
+                strsim::jaro_winkler(&lower, &l),
+                *k,
+            )
+        })
+        .filter(|(changes, alike, _)| *alike > 0.75 || *changes == 1 && lower.chars().count() > 1)
+        .collect();
+    near.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    if near.is_empty() {
+        format!("known: {}", known.join(", "))
+    } else {
+        let near: Vec<&str> = near.into_iter().take(3).map(|(_, _, k)| k).collect();
+        format!("did you mean {}?", near.join(" or "))
     }
 }
 

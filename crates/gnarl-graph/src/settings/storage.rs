@@ -42,25 +42,37 @@ pub fn stored<C: Choice>(choice: &C) -> Result<Map<String, Json>> {
 
 /// Restores a choice from its stored form, without its name; missing settings have their defaults.
 pub fn restored<C: Choice>(settings: Map<String, Json>) -> Result<C> {
-    let mut all = fields(&C::default())?;
-    for (name, value) in settings {
-        let known = |known: &&Setting| known.name == name || known.was == Some(&name);
-        let Some(setting) = C::SETTINGS.iter().find(known) else {
-            let known = C::SETTINGS.iter().map(|s| s.name);
-            return Err(Error::unknown("setting", &name, known));
-        };
-        all.insert(setting.name.to_string(), value);
-    }
+    let all = completed(fields(&C::default())?, settings, C::SETTINGS)?;
     let choice: C = match C::SETTINGS {
         [] => C::default(),
         _ => {
             check_counts(C::SETTINGS, &all)?;
-            serde_json::from_value(Json::Object(all))
-                .map_err(|e| Error::argument(C::NAME, plain_message(&e.to_string())))?
+            serde_json::from_value(Json::Object(all)).map_err(|e| invalid(C::NAME, &e))?
         }
     };
     choice.check()?;
     Ok(choice)
+}
+
+// The generic functions of this file are compiled once for each choice. They leave all that does
+// not depend on the type to functions that are compiled once.
+
+/// Returns the defaults, overwritten with stored settings.
+fn completed(mut defaults: Fields, settings: Fields, known: &'static [Setting]) -> Result<Fields> {
+    for (name, value) in settings {
+        let is_meant = |known: &&Setting| known.name == name || known.was == Some(&name);
+        let Some(setting) = known.iter().find(is_meant) else {
+            let names = known.iter().map(|s| s.name);
+            return Err(Error::unknown("setting", &name, names));
+        };
+        defaults.insert(setting.name.to_string(), value);
+    }
+    Ok(defaults)
+}
+
+/// Returns the error for settings that are not those of a choice.
+fn invalid(name: &'static str, error: &serde_json::Error) -> Error {
+    Error::argument(name, plain_message(&error.to_string()))
 }
 
 /// Overwrites settings of a value with settings given as text.
@@ -69,40 +81,40 @@ pub fn with_settings<T: Serialize + DeserializeOwned>(
     given: &[SettingText],
     settings: &[Setting],
 ) -> Result<T> {
-    let mut fields = fields(value)?;
+    let read = |fields: Fields| serde_json::from_value::<T>(Json::Object(fields));
+    let fields = overwritten(fields(value)?, given, settings, &|fields| {
+        read(fields.clone()).err()
+    })?;
+    read(fields).map_err(|e| invalid("settings", &e))
+}
+
+/// Overwrites stored settings with settings given as text; `error_of` is the error of reading them.
+fn overwritten(
+    mut fields: Fields,
+    given: &[SettingText],
+    settings: &[Setting],
+    error_of: &dyn Fn(&Fields) -> Option<serde_json::Error>,
+) -> Result<Fields> {
     for (name, text) in given {
-        let as_typed = typed(text);
-        let tried = |value: Json, fields: &Map<String, Json>| {
-            let mut fields = fields.clone();
-            fields.insert(name.clone(), value);
-            serde_json::from_value::<T>(Json::Object(fields.clone())).map(|_| fields)
-        };
-        // A number may stand for a word. The reader of the expected type reports the error.
-        let as_word = |first: serde_json::Error| {
-            tried(Json::String(text.clone()), &fields).map_err(|second| {
-                if first.to_string().starts_with("invalid type")
-                    && !second.to_string().starts_with("invalid type")
-                {
+        let mut tried = fields.clone();
+        tried.insert(name.clone(), typed(text));
+        if let Some(first) = error_of(&tried) {
+            // A number may stand for a word. The reader of the expected type reports the error.
+            tried.insert(name.clone(), Json::String(text.clone()));
+            if let Some(second) = error_of(&tried) {
+                let is_type = |e: &serde_json::Error| e.to_string().starts_with("invalid type");
+                let error = if is_type(&first) && !is_type(&second) {
                     second
                 } else {
                     first
-                }
-            })
-        };
-        fields = match tried(as_typed, &fields).or_else(as_word) {
-            Ok(fields) => fields,
-            Err(e) => {
-                return Err(wrong_value(
-                    name,
-                    text,
-                    settings,
-                    &plain_message(&e.to_string()),
-                ));
+                };
+                let why = plain_message(&error.to_string());
+                return Err(wrong_value(name, text, settings, &why));
             }
-        };
+        }
+        fields = tried;
     }
-    serde_json::from_value(Json::Object(fields))
-        .map_err(|e| Error::argument("settings", plain_message(&e.to_string())))
+    Ok(fields)
 }
 
 /// Returns the error for a text that is not a value of its setting.
@@ -127,7 +139,11 @@ fn wrong_value(name: &str, text: &str, settings: &[Setting], why: &str) -> Error
 
 /// Returns the settings of a value by name.
 pub fn fields<T: Serialize>(value: &T) -> Result<Map<String, Json>> {
-    match serde_json::to_value(value) {
+    as_fields(serde_json::to_value(value))
+}
+
+fn as_fields(value: serde_json::Result<Json>) -> Result<Fields> {
+    match value {
         Ok(Json::Object(fields)) => Ok(fields),
         Ok(Json::Null) => Ok(Map::new()),
         Ok(other) => Err(Error::argument(
