@@ -171,7 +171,7 @@ mod tests {
     fn of(backbone: Backbone) -> Spec {
         Spec::NodeClassification(NodeClassificationRow {
             backbone,
-            operator: OperatorChoice::Usual,
+            operator: OperatorChoice::Default,
         })
     }
 
