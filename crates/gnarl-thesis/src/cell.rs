@@ -208,6 +208,18 @@ mod tests {
     }
 
     #[test]
+    fn the_default_operator_has_its_earlier_name() {
+        let config = CellConfig::new(of(Backbone::GCN), "cora", Recipe::Thesis, 10, 0).unwrap();
+        let Work::NodeClassification(runs) = &config.work else {
+            panic!("{config:?}")
+        };
+        let model = serde_json::to_string(&runs.model).unwrap();
+        let earlier = model.replace(r#""operator":"default""#, r#""operator":"usual""#);
+        assert_ne!(earlier, model);
+        assert!(config.text().unwrap().contains(&earlier));
+    }
+
+    #[test]
     fn a_stored_cell_serves_its_own_configuration_alone() {
         let dir = tempfile::tempdir().unwrap();
         let config = CellConfig::new(of(Backbone::GCN), "cora", Recipe::Thesis, 10, 0).unwrap();
