@@ -236,7 +236,7 @@ fn wrong_options_are_refused_in_one_line() {
     );
     let e = refusal(&with(&["--centrality", "core"]));
     assert!(
-        e.contains("centrality: belongs to cgso, and the operator is usual"),
+        e.contains("centrality: belongs to cgso, and the operator is default"),
         "{e}"
     );
     let e = refusal(&with(&["--operator", "A", "--init", "h"]));

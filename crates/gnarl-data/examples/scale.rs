@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
 use gnarl_data::edge_list;
-use gnarl_graph::centrality::{PageRank, core_numbers, degrees, pagerank};
+use gnarl_graph::centrality::{PageRankSettings, core_numbers, degrees, pagerank};
 use gnarl_graph::{Graph, random};
 use rand::RngExt;
 use serde_json::json;
@@ -125,9 +125,9 @@ fn measure_all(dir: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let (degree, degree_seconds, _) = measure(|| degrees(&graph));
     let (core, core_seconds, core_bytes) = measure(|| core_numbers(&graph));
     // igraph's default, PRPACK, is called with a tolerance of 1e-10.
-    let settings = PageRank {
+    let settings = PageRankSettings {
         tolerance: 1e-10,
-        ..PageRank::default()
+        ..PageRankSettings::default()
     };
     let (scores, pagerank_seconds, pagerank_bytes) = measure(|| pagerank(&graph, &settings));
     let scores = scores?;

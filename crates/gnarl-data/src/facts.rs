@@ -23,7 +23,7 @@ pub fn node_facts(graph: &Graph, report: &BuildReport, name: &str) -> Result<Val
     let n = graph.num_nodes();
     let degrees: Vec<f64> = (0..n as u32).map(|u| graph.degree(u) as f64).collect();
     let cores = core_numbers(graph);
-    let walks = Centrality::Walks { length: 2 }.scores(graph)?;
+    let walks = Centrality::WALKS.scores(graph)?;
     let pagerank = reference_pagerank(graph);
     let components = components(graph);
     let classes = graph.labels().map(|labels| reference_classes(labels, name));
@@ -193,7 +193,7 @@ fn reference_classes(labels: &Labels, name: &str) -> Vec<Option<u32>> {
 
 /// Computes PageRank as the reference figures do: the power method from the uniform vector, stopped
 /// like NetworkX at tolerance 1e-12. This ends up to 6e-9 of a score away from the solution.
-/// [`Centrality::PageRank`] converges further; only these figures follow the reference, so that all
+/// [`Centrality::PAGERANK`] converges further; only these figures follow the reference, so that all
 /// of them can be compared.
 fn reference_pagerank(graph: &Graph) -> Vec<f64> {
     const DAMPING: f64 = 0.85;

@@ -224,7 +224,7 @@ needs_data!(
                 assert_close(&found, column, 1e-7, &format!("{what}, eigenvector {j}"));
             }
         }
-        let v = Centrality::Core.values(&graph).unwrap();
+        let v = Centrality::CORE.values(&graph).unwrap();
         let of = spectral_clustering(&graph, &v, (-0.5, -0.5), &KMeans::new(4), 0).unwrap();
         assert_eq!(of.len(), 2485);
     }

@@ -6,7 +6,7 @@ use crate::golden_values as golden;
 use std::collections::BTreeMap;
 
 use gnarl_data::planetoid;
-use gnarl_graph::centrality::{Centrality, PageRank, core_numbers, pagerank, walk_counts};
+use gnarl_graph::centrality::{Centrality, PageRankSettings, core_numbers, pagerank, walk_counts};
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::properties::{components, density, diameter};
 use gnarl_graph::spectrum::{EigenSettings, Which, markov_symmetric, sparse_eigenpairs};
@@ -76,7 +76,7 @@ needs_data!(
             expected.component_sizes
         );
 
-        let scores = pagerank(&graph, &PageRank::default()).unwrap();
+        let scores = pagerank(&graph, &PageRankSettings::default()).unwrap();
         let at = |nodes: &[u32], values: &[f64]| {
             nodes
                 .iter()
@@ -138,11 +138,11 @@ needs_data!(
             // The two operators that are not symmetric have the spectrum of a symmetric one, as
             // SciPy's figures confirm.
             let matrix = match op {
-                ClassicalOperator::RandomWalkLaplacian => ClassicalOperator::SymmetricLaplacian
+                ClassicalOperator::RANDOM_WALK_LAPLACIAN => ClassicalOperator::SYMMETRIC_LAPLACIAN
                     .matrix(&graph)
                     .unwrap(),
-                ClassicalOperator::MeanAggregation => {
-                    markov_symmetric(&graph, &Centrality::Degree.values(&graph).unwrap()).unwrap()
+                ClassicalOperator::MEAN_AGGREGATION => {
+                    markov_symmetric(&graph, &Centrality::DEGREE.values(&graph).unwrap()).unwrap()
                 }
                 _ => op.matrix(&graph).unwrap(),
             };

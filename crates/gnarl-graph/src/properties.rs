@@ -2,7 +2,7 @@
 //! walk.
 //!
 //! The random-walk matrix `D⁻¹ A` is
-//! [`ClassicalOperator::MeanAggregation`](crate::operator::ClassicalOperator).
+//! [`ClassicalOperator::MEAN_AGGREGATION`](crate::operator::ClassicalOperator).
 
 use rayon::prelude::*;
 
@@ -405,7 +405,7 @@ mod tests {
             let mut rng = crate::random::stream(seed, "test", 0);
             let n = g.num_nodes();
             let x = DenseMatrix::new(n, 2, (0..2 * n).map(|_| rng.random_range(-1.0..1.0)).collect()).unwrap();
-            let laplacian = ClassicalOperator::Laplacian.matrix(&g).unwrap();
+            let laplacian = ClassicalOperator::LAPLACIAN.matrix(&g).unwrap();
             let form = |scale: &dyn Fn(usize) -> f64| -> f64 {
                 (0..2).map(|c| {
                     let column: Vec<f64> = (0..n).map(|u| x.row(u)[c] * scale(u)).collect();
@@ -423,7 +423,7 @@ mod tests {
         fn a_step_of_the_walk_keeps_the_stationary_distribution(g in random_graph()) {
             prop_assume!(g.num_edges() > 0);
             let pi = stationary_distribution(&g).unwrap();
-            let walk = ClassicalOperator::MeanAggregation.matrix(&g).unwrap();
+            let walk = ClassicalOperator::MEAN_AGGREGATION.matrix(&g).unwrap();
             for (a, b) in walk.transpose().mul_vec(&pi).iter().zip(&pi) {
                 prop_assert!((a - b).abs() < 1e-14);
             }

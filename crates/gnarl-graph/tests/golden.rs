@@ -2,7 +2,7 @@
 
 use crate::golden_values as golden;
 
-use gnarl_graph::centrality::{PageRank, core_numbers, degrees, pagerank, walk_counts};
+use gnarl_graph::centrality::{PageRankSettings, core_numbers, degrees, pagerank, walk_counts};
 use gnarl_graph::properties::components;
 use golden::{Graphs, assert_close};
 
@@ -36,7 +36,7 @@ fn core_numbers_are_exact() {
 #[test]
 fn pagerank_agrees_to_1e_12() {
     for row in graphs().graphs {
-        let scores = pagerank(&row.graph(), &PageRank::default()).unwrap();
+        let scores = pagerank(&row.graph(), &PageRankSettings::default()).unwrap();
         assert_close(&scores, &row.pagerank, 1e-12, &row.name);
     }
 }

@@ -83,7 +83,7 @@ fn classical_operators() {
             let m = op.matrix(&graph).unwrap();
             let asymmetric = matches!(
                 op,
-                ClassicalOperator::RandomWalkLaplacian | ClassicalOperator::MeanAggregation
+                ClassicalOperator::RANDOM_WALK_LAPLACIAN | ClassicalOperator::MEAN_AGGREGATION
             );
             let m = if asymmetric {
                 similar_symmetric(&m, &degrees(&graph))

@@ -15,8 +15,8 @@ pub fn trained(
     training: &TrainConfig,
     seed: u64,
 ) -> WhiteBox {
-    let prepared = Prepared::new(graph, config.backbone, OperatorChoice::Usual).unwrap();
-    let network = network(graph, config, OperatorChoice::Usual, seed);
+    let prepared = Prepared::new(graph, config.backbone, OperatorChoice::Default).unwrap();
+    let network = network(graph, config, OperatorChoice::Default, seed);
     let problem = Problem::new(
         &prepared.propagation,
         &prepared.input,
@@ -24,5 +24,5 @@ pub fn trained(
         &graph.splits()[0],
     );
     train(&network, &problem, training, seed, &Callbacks::quiet()).unwrap();
-    WhiteBox::new(network, OperatorChoice::Usual).unwrap()
+    WhiteBox::new(network, OperatorChoice::Default).unwrap()
 }

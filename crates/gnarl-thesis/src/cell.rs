@@ -171,7 +171,7 @@ mod tests {
     fn of(backbone: Backbone) -> Spec {
         Spec::NodeClassification(NodeClassificationRow {
             backbone,
-            operator: OperatorChoice::Usual,
+            operator: OperatorChoice::Default,
         })
     }
 
@@ -205,6 +205,18 @@ mod tests {
         assert_eq!(name(mixture, "MUTAG"), name(gratin, "MUTAG"));
         assert_ne!(name(shared, "MUTAG"), name(gratin, "MUTAG"));
         assert_ne!(name(gratin, "PROTEINS"), name(gratin, "MUTAG"));
+    }
+
+    #[test]
+    fn the_default_operator_has_its_earlier_name() {
+        let config = CellConfig::new(of(Backbone::GCN), "cora", Recipe::Thesis, 10, 0).unwrap();
+        let Work::NodeClassification(runs) = &config.work else {
+            panic!("{config:?}")
+        };
+        let model = serde_json::to_string(&runs.model).unwrap();
+        let earlier = model.replace(r#""operator":"default""#, r#""operator":"usual""#);
+        assert_ne!(earlier, model);
+        assert!(config.text().unwrap().contains(&earlier));
     }
 
     #[test]

@@ -200,7 +200,7 @@ fn a_cell_is_the_result_of_fitting() {
         (1, 1, 1, None)
     );
     let karate = Dataset::load("karate").unwrap().benchmark(4, 3).unwrap();
-    let model = Model::new(Backbone::GCN).operator(ClassicalOperator::NormalisedAdjacency);
+    let model = Model::new(Backbone::GCN).operator(ClassicalOperator::NORMALISED_ADJACENCY);
     let model = Recipe::Thesis.fill(model, "karate", Task::Node);
     for i in 0..3 {
         let on = karate.split(i);

@@ -8,7 +8,7 @@ use gnarl::prelude::*;
 pub(crate) fn main() -> gnarl::Result<()> {
     let data = Dataset::load("karate")?;
     let model = Model::new(Backbone::GCN)
-        .operator(Cgso::by(Centrality::Core))
+        .operator(Cgso::by(Centrality::CORE))
         .depth(Exits::st(3))
         .weights(Orthonormal::default())
         .augment(DropEdge::new(0.1))

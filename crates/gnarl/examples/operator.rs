@@ -22,7 +22,7 @@ pub(crate) fn main() -> gnarl::Result<()> {
         .epochs(100);
     let usual = gcn.fit(&data.split(0)?, 0)?;
     let learned = gcn
-        .operator(Cgso::by(Centrality::Degree))
+        .operator(Cgso::by(Centrality::DEGREE))
         .fit(&data.split(0)?, 0)?;
     let [before, after] = [&usual, &learned].map(|fitted| fitted.accuracy(&data, Part::Test));
     let (before, after) = (before?, after?);

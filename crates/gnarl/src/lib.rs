@@ -28,7 +28,7 @@ pub use gnarl_graph::{Error, Result};
 
 /// Graphs, sets of graphs, and random graphs.
 pub mod graph {
-    pub use gnarl_graph::centrality::{Centrality, PageRank};
+    pub use gnarl_graph::centrality::{Centrality, PageRankSettings};
     pub use gnarl_graph::operator::{ClassicalOperator, centrality_operator};
     pub use gnarl_graph::{
         BuildReport, CsrMatrix, DenseMatrix, Features, Graph, GraphSet, Labels, Split,

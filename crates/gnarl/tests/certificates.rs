@@ -74,7 +74,7 @@ fn network(config: &NetworkConfig, cols: usize, seed: u64) -> WhiteBox {
                 .unwrap();
         }
     }
-    WhiteBox::new(network, OperatorChoice::Usual).unwrap()
+    WhiteBox::new(network, OperatorChoice::Default).unwrap()
 }
 
 fn config(backbone: Backbone, layers: usize, weights: WeightsChoice) -> NetworkConfig {
@@ -495,7 +495,7 @@ fn certificates_of_unusual_graphs() {
                 .set(&param.var.as_tensor().zeros_like().unwrap())
                 .unwrap();
         }
-        WhiteBox::new(model, OperatorChoice::Usual).unwrap()
+        WhiteBox::new(model, OperatorChoice::Default).unwrap()
     };
     for n in [1, 3] {
         let graph = graph_of(n, &[], 2, || 1.0);
@@ -593,7 +593,7 @@ fn certificates_of_a_linear_map_by_hand() {
             .set(&Tensor::from_vec(values, &shape[..], &Device::Cpu).unwrap())
             .unwrap();
     }
-    let model = WhiteBox::new(model, OperatorChoice::Usual).unwrap();
+    let model = WhiteBox::new(model, OperatorChoice::Default).unwrap();
     let known = LipschitzMargins::new(&model, &graph).unwrap();
     // The column is (1, 1): gains 1 from L1, sqrt 2 from L2, 2 from L-infinity.
     for (norm, expected) in [

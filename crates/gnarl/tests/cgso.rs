@@ -53,7 +53,7 @@ fn an_untrained_cgcn_is_a_gcn() {
     for backbone in [Backbone::GCN, Backbone::SGC, Backbone::SAGE] {
         for op in ClassicalOperator::ALL
             .into_iter()
-            .filter(|op| *op != ClassicalOperator::NormalisedAdjacency)
+            .filter(|op| *op != ClassicalOperator::NORMALISED_ADJACENCY)
         {
             let scores = |operator: OperatorChoice| {
                 let prepared = Prepared::new(&graph, backbone, operator).unwrap();
@@ -167,7 +167,7 @@ fn a_saved_model_keeps_its_learned_operator() {
     let probabilities = |fitted: &Fitted| fitted.predict(&data.content).unwrap().probabilities;
     assert_eq!(probabilities(&loaded), probabilities(&fitted));
     // Scalars on a fixed operator, and a learnable operator without scalars, are errors.
-    let fixed = Prepared::new(graph, Backbone::GCN, OperatorChoice::Usual).unwrap();
+    let fixed = Prepared::new(graph, Backbone::GCN, OperatorChoice::Default).unwrap();
     let with_scalars = loaded.network().unwrap().white_box().unwrap().network();
     let e = predict(with_scalars, &fixed.propagation, &fixed.input)
         .unwrap_err()

@@ -76,7 +76,7 @@ fn model(backbone: Backbone) -> WhiteBox {
         ..NetworkConfig::new(backbone)
     };
     let network = Network::new(&config, &Shape::new(COLUMNS, 3, 1.0), 4).unwrap();
-    WhiteBox::new(network, OperatorChoice::Usual).unwrap()
+    WhiteBox::new(network, OperatorChoice::Default).unwrap()
 }
 
 fn relaxed(graph: &Graph, backbone: Backbone, candidates: &[(u32, u32)]) -> Relaxed {

@@ -95,15 +95,15 @@ fn backbones() -> impl Iterator<Item = (&'static str, Backbone)> {
 /// PageRank is computed per graph.
 fn operators(backbone: Backbone) -> Vec<OperatorChoice> {
     let learned = |centrality: &str| {
-        let init = Initialisation::Of(ClassicalOperator::SignlessLaplacian);
+        let init = Initialisation::Of(ClassicalOperator::SIGNLESS_LAPLACIAN);
         OperatorChoice::Cgso(Cgso {
             centrality: centrality.parse().unwrap(),
             init,
         })
     };
     let mut all = vec![
-        OperatorChoice::Usual,
-        OperatorChoice::Classical(ClassicalOperator::RandomWalkLaplacian),
+        OperatorChoice::Default,
+        OperatorChoice::Classical(ClassicalOperator::RANDOM_WALK_LAPLACIAN),
     ];
     if backbone.fixed_operator().is_none() {
         all.extend([learned("pagerank"), learned("degree+core")]);
@@ -213,7 +213,7 @@ fn permutation_invariance() {
     let all: Vec<u32> = (0..graphs.len() as u32).collect();
     for (name, backbone) in backbones() {
         for &readout in Readout::ALL {
-            let preparation = preparation(&graphs, OperatorChoice::Usual);
+            let preparation = preparation(&graphs, OperatorChoice::Default);
             let [a, b] = [&graphs, &permuted]
                 .map(|graphs| GraphData::new(graphs, backbone, &preparation).unwrap());
             let classifier = classifier(

@@ -84,14 +84,14 @@ fn assert_close(found: &gnarl_tensor::Tensor, expected: &gnarl_tensor::Tensor, w
 fn exit_l_is_a_plain_classifier_of_l_layers() {
     let learned = OperatorChoice::Cgso(Cgso {
         centrality: "degree+core".parse().unwrap(),
-        init: Initialisation::Of(ClassicalOperator::SignlessLaplacian),
+        init: Initialisation::Of(ClassicalOperator::SIGNLESS_LAPLACIAN),
     });
     let graphs = odd_graphs();
     let all: Vec<u32> = (0..graphs.len() as u32).collect();
     for (name, backbone) in Backbone::named().filter(|(_, b)| b.provides(Capability::Exits)) {
         for (operator, batch_norm) in [
-            (OperatorChoice::Usual, false),
-            (OperatorChoice::Usual, true),
+            (OperatorChoice::Default, false),
+            (OperatorChoice::Default, true),
             (learned, false),
         ] {
             if backbone.is(Backbone::MLP) && operator == learned {
@@ -166,7 +166,7 @@ fn a_stage_trains_like_a_plain_classifier() {
         (Backbone::GIN, false),
         (Backbone::GIN, true),
     ] {
-        let data = &data_of(set.graphs(), backbone, OperatorChoice::Usual);
+        let data = &data_of(set.graphs(), backbone, OperatorChoice::Default);
         let mut config = config(backbone, 1);
         config.backbone = config.backbone.where_taken("batch-norm", batch_norm);
         let deep = NetworkConfig {

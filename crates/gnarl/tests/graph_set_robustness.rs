@@ -284,10 +284,10 @@ fn single_graphs_have_the_scores_of_the_batch() {
         for (name, backbone) in Backbone::named().filter(|(_, b)| b.provides(Capability::GraphSets))
         {
             for operator in [
-                OperatorChoice::Usual,
+                OperatorChoice::Default,
                 Cgso {
                     init: "A".parse().unwrap(),
-                    ..Cgso::by(Centrality::Degree)
+                    ..Cgso::by(Centrality::DEGREE)
                 }
                 .into(),
             ] {

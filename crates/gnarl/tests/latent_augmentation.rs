@@ -136,7 +136,7 @@ fn the_head_on_latent_vectors_is_the_network() {
             if head && !backbone.takes(NetworkSetting::Head) || !head && !backbone.has_head(true) {
                 continue;
             }
-            let prepared = Prepared::new(graph, backbone, OperatorChoice::Usual).unwrap();
+            let prepared = Prepared::new(graph, backbone, OperatorChoice::Default).unwrap();
             let config = NetworkConfig {
                 head,
                 hidden: 6,
@@ -271,7 +271,7 @@ fn sampled_vectors_combine_with_the_other_axes() {
     let on = on();
     let gcn = small(Backbone::GCN, 6).epochs(6);
     for (name, model) in [
-        ("cgso", gcn.operator(Cgso::by(Centrality::Degree))),
+        ("cgso", gcn.operator(Cgso::by(Centrality::DEGREE))),
         ("orthonormal", gcn.weights(Orthonormal::default())),
         ("parseval", gcn.weights(Parseval::default())),
         ("clean-crf", gcn.inference(CleanCrf::default())),

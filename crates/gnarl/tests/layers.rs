@@ -125,8 +125,8 @@ impl Model {
         let mut params = Params::default();
         let rng = &mut stream(1, "golden layers", 0);
         let operator = |kind| classical(graph, kind).unwrap();
-        let a_hat = operator(ClassicalOperator::NormalisedAdjacency);
-        let adjacency = operator(ClassicalOperator::Adjacency);
+        let a_hat = operator(ClassicalOperator::NORMALISED_ADJACENCY);
+        let adjacency = operator(ClassicalOperator::ADJACENCY);
         let self_loops = Operator::from_pattern(a_hat.pattern().clone());
         let attention = AttentionSettings {
             heads: s.heads,
@@ -158,7 +158,7 @@ impl Model {
                 adjacency,
             ),
             "sage" => {
-                let mean = operator(ClassicalOperator::MeanAggregation);
+                let mean = operator(ClassicalOperator::MEAN_AGGREGATION);
                 (
                     Box::new(SageConv::new(p, name, in_dim, s.out_dim, rng).unwrap()),
                     mean,
@@ -207,16 +207,16 @@ impl Model {
             Backbone::JkCatGin(_)
             | Backbone::JkMaxGin(_)
             | Backbone::JkLstmGin(_)
-            | Backbone::GprGin(_) => classical(graph, ClassicalOperator::Adjacency)
+            | Backbone::GprGin(_) => classical(graph, ClassicalOperator::ADJACENCY)
                 .unwrap()
                 .into(),
             Backbone::Rung(_)
             | Backbone::GnnGuard(_)
             | Backbone::ElasticGnn(_)
-            | Backbone::EvenNet(_) => classical(graph, ClassicalOperator::Adjacency)
+            | Backbone::EvenNet(_) => classical(graph, ClassicalOperator::ADJACENCY)
                 .unwrap()
                 .into(),
-            _ => classical(graph, ClassicalOperator::NormalisedAdjacency)
+            _ => classical(graph, ClassicalOperator::NORMALISED_ADJACENCY)
                 .unwrap()
                 .into(),
         };
@@ -413,7 +413,7 @@ fn the_mean_log_degree_is_that_of_pytorch_geometric() {
     assert_eq!(cases.len(), 2);
     for case in cases {
         let graph = graph(&golden, &case.graph);
-        let prepared = Prepared::new(&graph, Backbone::PNA, OperatorChoice::Usual).unwrap();
+        let prepared = Prepared::new(&graph, Backbone::PNA, OperatorChoice::Default).unwrap();
         assert!(
             (prepared.mean_log_degree - case.settings.mean_log_degree).abs() < 1e-12,
             "{}",
@@ -429,7 +429,7 @@ fn nodes_without_neighbours_give_finite_results() {
     for (num_nodes, edges) in [(5, vec![(0, 1), (1, 2), (0, 2)]), (4, vec![]), (1, vec![])] {
         let graph = Graph::from_edges(num_nodes, edges).unwrap().0;
         for (name, backbone) in Backbone::named() {
-            let prepared = Prepared::new(&graph, backbone, OperatorChoice::Usual).unwrap();
+            let prepared = Prepared::new(&graph, backbone, OperatorChoice::Default).unwrap();
             let config = NetworkConfig {
                 hidden: 8,
                 ..NetworkConfig::new(backbone.where_taken("batch-norm", true))

@@ -23,7 +23,7 @@ const BYTES: usize = NODES * WIDTH * 4;
 fn memory_of_a_training_step() {
     let graph = erdos_renyi(NODES, 0.005, 1).unwrap();
     let operator = Operator::constant(
-        &ClassicalOperator::NormalisedAdjacency
+        &ClassicalOperator::NORMALISED_ADJACENCY
             .matrix(&graph)
             .unwrap(),
     );

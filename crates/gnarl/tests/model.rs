@@ -309,7 +309,7 @@ fn value_of(model: &Model, section: &str, setting: &Setting, task: Task) -> Valu
         let models = Backbone::named().flat_map(|(_, backbone)| {
             [
                 Model::new(backbone),
-                Model::new(backbone).operator(Cgso::by(Centrality::Degree)),
+                Model::new(backbone).operator(Cgso::by(Centrality::DEGREE)),
             ]
         });
         models
@@ -714,7 +714,7 @@ fn a_file_keeps_every_bit_of_combined_axes() {
     assert_kept(
         "cgso with exits on a set",
         tiny(Backbone::GCN, Task::Graph)
-            .operator(Cgso::by(Centrality::Degree))
+            .operator(Cgso::by(Centrality::DEGREE))
             .depth(Exits::alm(1)),
         &set,
     );

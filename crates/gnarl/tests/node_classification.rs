@@ -356,7 +356,7 @@ fn permutation_equivariance() {
             ..NetworkConfig::new(backbone.where_taken("heads", 1))
         };
         let scores = |graph: &Graph| {
-            let prepared = Prepared::new(graph, backbone, OperatorChoice::Usual).unwrap();
+            let prepared = Prepared::new(graph, backbone, OperatorChoice::Default).unwrap();
             let network = Network::new(
                 &config,
                 &prepared.shape(graph.labels().unwrap().num_classes()),

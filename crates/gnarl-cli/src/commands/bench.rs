@@ -160,7 +160,7 @@ pub fn epoch(global: &Global, args: &EpochArgs) -> anyhow::Result<StudyOutput<Ep
         && model.operator.candidates().len() > 1
     {
         // The initialisation of the operator does not change the cost of an epoch.
-        model.operator = cgso.from(ClassicalOperator::NormalisedAdjacency).into();
+        model.operator = cgso.from(ClassicalOperator::NORMALISED_ADJACENCY).into();
     }
     model.training.keep = Some(Keep::Last);
     if args.model.print_spec {

@@ -289,8 +289,8 @@ mod tests {
             .unwrap()
             .0;
         let of = |graph: &Graph| {
-            let values = Centrality::Core.scores(graph).unwrap();
-            distributions("five", graph, Centrality::Core, &values)
+            let values = Centrality::CORE.scores(graph).unwrap();
+            distributions("five", graph, Centrality::CORE, &values)
                 .unwrap()
                 .lines
         };

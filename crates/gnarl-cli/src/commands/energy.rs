@@ -90,7 +90,7 @@ pub fn run(global: &Global, args: &EnergyArgs) -> anyhow::Result<EnergyReport> {
     } else {
         args.centrality.clone()
     };
-    let sgc = OperatorChoice::Classical(ClassicalOperator::NormalisedAdjacency);
+    let sgc = OperatorChoice::Classical(ClassicalOperator::NORMALISED_ADJACENCY);
     let learned = centralities.iter().map(|&centrality| {
         (
             format!("CSGC {centrality}"),

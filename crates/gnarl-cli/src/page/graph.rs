@@ -356,7 +356,7 @@ impl GraphData {
 
     /// Adds PageRank, as a multiple of its mean. O(iterations · edges).
     pub fn add_pagerank(&mut self, graph: &Graph) -> gnarl_graph::Result<()> {
-        let ranks = Centrality::PageRank.scores(graph)?;
+        let ranks = Centrality::PAGERANK.scores(graph)?;
         let of_mean = |rank: f64| Some(rounded((rank * graph.num_nodes() as f64) as f32));
         let values = self.of_shown(&ranks).into_iter().map(of_mean).collect();
         self.number_channel(

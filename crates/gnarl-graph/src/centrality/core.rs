@@ -8,7 +8,23 @@
 
 use std::cmp::Ordering;
 
+use serde::{Deserialize, Serialize};
+
+use super::Measure;
+use crate::error::Result;
 use crate::graph::Graph;
+use crate::settings::Settings;
+
+/// Largest k such that the node is in the k-core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Settings)]
+#[choice(name = "core", about = "core number", constant)]
+pub struct Core {}
+
+impl Measure for Core {
+    fn scores(&self, graph: &Graph) -> Result<Vec<f64>> {
+        Ok(core_numbers(graph).into_iter().map(f64::from).collect())
+    }
+}
 
 /// Returns the core number of every node: the largest k such that the node is in a subgraph of
 /// minimum degree k.

@@ -1,6 +1,22 @@
 //! Degree, the local centrality measure.
 
+use serde::{Deserialize, Serialize};
+
+use super::Measure;
+use crate::error::Result;
 use crate::graph::Graph;
+use crate::settings::Settings;
+
+/// Number of neighbours; sum of weights in a weighted graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Settings)]
+#[choice(name = "degree", about = "number of neighbours", constant)]
+pub struct Degree {}
+
+impl Measure for Degree {
+    fn scores(&self, graph: &Graph) -> Result<Vec<f64>> {
+        Ok(degrees(graph))
+    }
+}
 
 /// Returns the degree of every node: its number of neighbours, or the sum of its weights in a
 /// weighted graph.

@@ -4,7 +4,19 @@
 //!
 //! [`Centrality::scores`] returns the plain measure. [`Centrality::values`] returns the `v` of the
 //! centrality matrix `V = diag(v)`. The two differ for PageRank alone: there `v = 1 / (1 - PR)`.
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | `degree` | number of neighbours |
+//! | `core` | core numbers |
+//! | `pagerank` | PageRank, by conjugate gradients |
+//! | `walks` | number of walks of a given length |
+//! | `closed_degree` | degree of the closed neighbourhood |
+//!
+//! To add a centrality: a file with its settings that implements [`Measure`], the file's `mod`
+//! line, and a line in the list below.
 
+mod closed_degree;
 mod core;
 mod degree;
 mod pagerank;
@@ -13,60 +25,61 @@ mod walks;
 use std::fmt;
 use std::str::FromStr;
 
-pub use self::core::core_numbers;
-pub use self::degree::degrees;
-pub use self::pagerank::{PageRank, pagerank};
-pub use self::walks::walk_counts;
+pub use self::closed_degree::ClosedDegree;
+pub use self::core::{Core, core_numbers};
+pub use self::degree::{Degree, degrees};
+pub use self::pagerank::{PageRank, PageRankSettings, pagerank};
+pub use self::walks::{Walks, walk_counts};
 
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 
-/// A centrality measure.
-///
-/// A walk count has a length, written `walks:3`, so names are parsed by hand and not by
-/// [`named!`](crate::named).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Centrality {
-    /// Number of neighbours (sum of weights in a weighted graph).
-    Degree,
-    /// The largest k such that the node is in the k-core.
-    Core,
-    /// PageRank with damping 0.85.
-    PageRank,
-    /// Number of walks of this length that start at the node.
-    Walks {
-        /// Steps per walk; 2 in the experiments of the CGSO paper.
-        length: u32,
-    },
-    /// Degree plus one for the node itself: one more than [`Degree`](Self::Degree), and so above 0
-    /// for an isolated node.
-    ClosedDegree,
+/// A centrality measure with its settings.
+pub trait Measure {
+    /// Returns the measure for every node.
+    fn scores(&self, graph: &Graph) -> Result<Vec<f64>>;
+
+    /// Returns the diagonal `v` of the centrality matrix; the scores by default.
+    fn values(&self, graph: &Graph) -> Result<Vec<f64>> {
+        self.scores(graph)
+    }
+
+    /// Returns the text after the name and a colon, as `3` in `walks:3`; `None` for the defaults.
+    fn suffix(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns the measure with the setting of this suffix; `None` if its name has no suffix.
+    fn with_suffix(&self, _suffix: &str) -> Option<Result<Centrality>> {
+        None
+    }
+}
+
+crate::listed_choices! {
+    /// A centrality measure. Its text form is its name, with a suffix for settings that are not the
+    /// defaults: `walks:3`.
+    #[derive(Eq, Hash)]
+    pub enum Centrality: dyn Measure as "centrality" {
+        DEGREE = Degree(Degree),
+        CORE = Core(Core),
+        PAGERANK = PageRank(PageRank),
+        WALKS = Walks(Walks),
+        CLOSED_DEGREE = ClosedDegree(ClosedDegree),
+    }
 }
 
 impl Centrality {
-    /// Names of the measures, walks without their length.
-    const NAMES: [&str; 5] = ["degree", "core", "pagerank", "walks", "closed-degree"];
-
     /// The four measures of the CGSO paper.
-    pub const ALL: [Centrality; 4] = [
-        Centrality::Degree,
-        Centrality::Core,
-        Centrality::PageRank,
-        Centrality::Walks { length: 2 },
-    ];
+    pub const ALL: [Centrality; 4] = [Self::DEGREE, Self::CORE, Self::PAGERANK, Self::WALKS];
+
+    /// Returns the number of walks of this length.
+    pub const fn walks(length: u32) -> Self {
+        Self::Walks(Walks { length })
+    }
 
     /// Returns the measure for every node.
     pub fn scores(self, graph: &Graph) -> Result<Vec<f64>> {
-        match self {
-            Centrality::Degree => Ok(degrees(graph)),
-            Centrality::Core => Ok(core_numbers(graph).into_iter().map(f64::from).collect()),
-            Centrality::PageRank => pagerank(graph, &PageRank::default()),
-            Centrality::Walks { length } => walk_counts(graph, length),
-            Centrality::ClosedDegree => Ok(degrees(graph)
-                .into_iter()
-                .map(|degree| degree + 1.0)
-                .collect()),
-        }
+        self.method().scores(graph)
     }
 
     /// Returns the diagonal `v` of the centrality matrix: the scores, but `1 / (1 - PR)` for
@@ -74,32 +87,16 @@ impl Centrality {
     ///
     /// For a graph of one node, whose PageRank is 1, that is infinite: an error.
     pub fn values(self, graph: &Graph) -> Result<Vec<f64>> {
-        let mut values = self.scores(graph)?;
-        if self == Centrality::PageRank {
-            for v in &mut values {
-                *v = 1.0 / (1.0 - *v);
-            }
-            if values.iter().any(|v| !v.is_finite()) {
-                return Err(Error::unsupported(
-                    "centrality pagerank",
-                    "1 / (1 - PR) is infinite on a graph of one node; choose another centrality",
-                ));
-            }
-        }
-        Ok(values)
+        self.method().values(graph)
     }
 }
 
 impl fmt::Display for Centrality {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Centrality::Degree => "degree",
-            Centrality::Core => "core",
-            Centrality::PageRank => "pagerank",
-            Centrality::Walks { length: 2 } => "walks",
-            Centrality::Walks { length } => return write!(f, "walks:{length}"),
-            Centrality::ClosedDegree => "closed-degree",
-        })
+        match self.method().suffix() {
+            None => f.write_str(self.name()),
+            Some(suffix) => write!(f, "{}:{suffix}", self.name()),
+        }
     }
 }
 
@@ -109,36 +106,43 @@ impl FromStr for Centrality {
     /// Reads `degree`, `core`, `pagerank`, `walks` (length 2), `walks:LENGTH` or `closed-degree`.
     fn from_str(name: &str) -> Result<Self> {
         let lower = name.to_lowercase();
-        if let Some(length) = lower.strip_prefix("walks:") {
-            let length = length.parse().map_err(|_| {
-                Error::argument(
-                    "centrality",
-                    format!("walk length '{length}' is not a whole number, as in walks:3"),
-                )
-            })?;
-            return Ok(Centrality::Walks { length });
-        }
-        Self::ALL
-            .into_iter()
-            .chain([Centrality::ClosedDegree])
-            .find(|c| c.to_string() == lower)
-            .ok_or_else(|| Error::unknown("centrality", name, Self::NAMES))
+        let (plain, suffix) = match lower.split_once(':') {
+            Some((plain, suffix)) => (plain, Some(suffix)),
+            None => (lower.as_str(), None),
+        };
+        let found = Self::all().find(|known| known.name() == plain);
+        let read = match (found, suffix) {
+            (Some(found), Some(suffix)) => found.method().with_suffix(suffix),
+            (found, _) => found.map(Ok),
+        };
+        read.unwrap_or_else(|| {
+            let names = Self::LIST.iter().map(|known| known.name);
+            Err(Error::unknown("centrality", name, names))
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::assert_listed;
+
+    #[test]
+    fn the_list_is_that_of_the_settings() {
+        assert_listed(Centrality::LIST, Centrality::all().map(|c| c.stored()));
+        assert!(Centrality::all().eq(Centrality::DEFAULTS));
+        assert_eq!(Centrality::ALL, Centrality::DEFAULTS[..4]);
+    }
 
     #[test]
     fn names_round_trip() {
         for c in Centrality::ALL
             .into_iter()
-            .chain([Centrality::Walks { length: 5 }, Centrality::ClosedDegree])
+            .chain([Centrality::walks(5), Centrality::CLOSED_DEGREE])
         {
             assert_eq!(c.to_string().parse::<Centrality>().unwrap(), c);
         }
-        assert_eq!("Core".parse::<Centrality>().unwrap(), Centrality::Core);
+        assert_eq!("Core".parse::<Centrality>().unwrap(), Centrality::CORE);
         assert!(
             "degre"
                 .parse::<Centrality>()
@@ -146,30 +150,29 @@ mod tests {
                 .to_string()
                 .contains("did you mean degree?")
         );
-        assert!("walks:x".parse::<Centrality>().is_err());
-    }
-
-    #[test]
-    fn the_closed_degree_counts_the_node_itself() {
-        let g = Graph::from_edges(4, [(0, 1), (1, 2)]).unwrap().0;
-        assert_eq!(
-            Centrality::ClosedDegree.values(&g).unwrap(),
-            [2.0, 3.0, 2.0, 1.0]
+        let refusal = |name: &str| name.parse::<Centrality>().unwrap_err().to_string();
+        let e = refusal("walks:x");
+        assert!(
+            e.contains("walk length 'x' is not a whole number, as in walks:3"),
+            "{e}"
         );
+        assert!(refusal("degree:3").contains("unknown centrality 'degree:3'"));
+        assert_eq!("WALKS:2".parse::<Centrality>().unwrap(), Centrality::WALKS);
+        assert_eq!(Centrality::walks(2).to_string(), "walks");
     }
 
     #[test]
     fn pagerank_values_are_the_inverse_of_one_minus_the_score() {
         let g = Graph::from_edges(3, [(0, 1), (1, 2)]).unwrap().0;
         let (scores, values) = (
-            Centrality::PageRank.scores(&g).unwrap(),
-            Centrality::PageRank.values(&g).unwrap(),
+            Centrality::PAGERANK.scores(&g).unwrap(),
+            Centrality::PAGERANK.values(&g).unwrap(),
         );
         for (s, v) in scores.iter().zip(values) {
             assert!((v * (1.0 - s) - 1.0).abs() < 1e-15);
         }
         assert!(
-            Centrality::PageRank
+            Centrality::PAGERANK
                 .values(&Graph::empty(1).unwrap())
                 .is_err()
         );

@@ -14,14 +14,44 @@
 //! gradients solve in a fraction of the power method's iterations.
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
+use super::Measure;
 use super::degree::degrees;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
+use crate::settings::Settings;
+
+/// PageRank with the default [`PageRankSettings`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Settings)]
+#[choice(name = "pagerank", about = "PageRank with damping 0.85", constant)]
+pub struct PageRank {}
+
+impl Measure for PageRank {
+    fn scores(&self, graph: &Graph) -> Result<Vec<f64>> {
+        pagerank(graph, &PageRankSettings::default())
+    }
+
+    /// Returns `1 / (1 - PR)`. For a graph of one node, whose PageRank is 1, that is infinite: an
+    /// error.
+    fn values(&self, graph: &Graph) -> Result<Vec<f64>> {
+        let mut values = self.scores(graph)?;
+        for v in &mut values {
+            *v = 1.0 / (1.0 - *v);
+        }
+        if values.iter().any(|v| !v.is_finite()) {
+            return Err(Error::unsupported(
+                "centrality pagerank",
+                "1 / (1 - PR) is infinite on a graph of one node; choose another centrality",
+            ));
+        }
+        Ok(values)
+    }
+}
 
 /// Settings of [`pagerank`].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PageRank {
+pub struct PageRankSettings {
     /// Probability of following an edge; 0.85 in Brin and Page (1998).
     pub damping: f64,
     /// Bound on the L1 error of the scores.
@@ -30,7 +60,7 @@ pub struct PageRank {
     pub max_iterations: usize,
 }
 
-impl Default for PageRank {
+impl Default for PageRankSettings {
     fn default() -> Self {
         Self {
             damping: 0.85,
@@ -49,15 +79,15 @@ const BLOCK: usize = 4096;
 /// Fails for a damping outside `[0, 1)`, for negative weights, and if the tolerance is not reached.
 ///
 /// ```
-/// use gnarl_graph::{centrality::{pagerank, PageRank}, Graph};
+/// use gnarl_graph::{centrality::{pagerank, PageRankSettings}, Graph};
 /// let star = Graph::from_edges(4, [(0, 1), (0, 2), (0, 3)])?.0;
-/// let pr = pagerank(&star, &PageRank::default())?;
+/// let pr = pagerank(&star, &PageRankSettings::default())?;
 /// assert!(pr[0] > 0.47 && (pr.iter().sum::<f64>() - 1.0).abs() < 1e-12);
 /// # Ok::<(), gnarl_graph::Error>(())
 /// ```
-pub fn pagerank(graph: &Graph, settings: &PageRank) -> Result<Vec<f64>> {
+pub fn pagerank(graph: &Graph, settings: &PageRankSettings) -> Result<Vec<f64>> {
     const OP: &str = "pagerank";
-    let PageRank {
+    let PageRankSettings {
         damping,
         tolerance,
         max_iterations,
@@ -229,7 +259,7 @@ mod tests {
         #[test]
         fn equals_the_power_method(edges in prop::collection::vec((0u32..12, 0u32..12, 0u8..4), 0..40), damping in 0.0f64..0.95) {
             let g = Graph::from_weighted_edges(12, edges.into_iter().map(|(u, v, w)| (u, v, f64::from(w)))).unwrap().0;
-            let got = pagerank(&g, &PageRank { damping, ..PageRank::default() }).unwrap();
+            let got = pagerank(&g, &PageRankSettings { damping, ..PageRankSettings::default() }).unwrap();
             for (a, b) in got.iter().zip(by_power(&g, damping)) {
                 prop_assert!((a - b).abs() < 1e-11, "{} against {}", a, b);
             }
@@ -238,7 +268,7 @@ mod tests {
 
     #[test]
     fn edge_cases() {
-        let settings = PageRank::default();
+        let settings = PageRankSettings::default();
         assert!(
             pagerank(&Graph::empty(0).unwrap(), &settings)
                 .unwrap()
@@ -253,7 +283,7 @@ mod tests {
             assert!(
                 pagerank(
                     &g,
-                    &PageRank {
+                    &PageRankSettings {
                         damping: bad,
                         ..settings
                     }
@@ -265,7 +295,7 @@ mod tests {
         assert!(
             pagerank(
                 &g,
-                &PageRank {
+                &PageRankSettings {
                     tolerance: 0.0,
                     ..settings
                 }
@@ -277,7 +307,7 @@ mod tests {
             .0;
         let e = pagerank(
             &path,
-            &PageRank {
+            &PageRankSettings {
                 max_iterations: 1,
                 ..settings
             },
@@ -303,7 +333,7 @@ mod tests {
                 .num_threads(threads)
                 .build()
                 .unwrap();
-            pool.install(|| pagerank(&g, &PageRank::default()).unwrap())
+            pool.install(|| pagerank(&g, &PageRankSettings::default()).unwrap())
         };
         assert_eq!(on(1), on(3));
     }

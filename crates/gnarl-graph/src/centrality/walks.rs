@@ -1,8 +1,43 @@
 //! Walk count: number of walks of a given length that start at a node.
 
+use serde::{Deserialize, Serialize};
+
+use super::{Centrality, Measure};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::limits::{MOST, check_count};
+use crate::settings::Settings;
+
+/// Number of walks of a given length that start at the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Settings)]
+#[serde(deny_unknown_fields)]
+#[choice(name = "walks", about = "number of walks of a given length", constant)]
+pub struct Walks {
+    /// Number of steps of each walk.
+    // As in the experiments of the CGSO paper.
+    #[setting(default = 2)]
+    pub length: u32,
+}
+
+impl Measure for Walks {
+    fn scores(&self, graph: &Graph) -> Result<Vec<f64>> {
+        walk_counts(graph, self.length)
+    }
+
+    fn suffix(&self) -> Option<String> {
+        (*self != Self::DEFAULT).then(|| self.length.to_string())
+    }
+
+    fn with_suffix(&self, suffix: &str) -> Option<Result<Centrality>> {
+        let wrong = |_| {
+            Error::argument(
+                "centrality",
+                format!("walk length '{suffix}' is not a whole number, as in walks:3"),
+            )
+        };
+        Some(suffix.parse().map(Centrality::walks).map_err(wrong))
+    }
+}
 
 /// Returns `A^length · 1`: the number of walks with that many steps from each node (in a weighted
 /// graph, the sum of the products of their weights). O(length · m).

@@ -86,7 +86,7 @@ impl ClusterConfig {
     pub fn new(method: Method) -> Self {
         Self {
             method,
-            centrality: Centrality::Core,
+            centrality: Centrality::CORE,
             e2: -0.5,
             e3: -0.5,
             clusters: None,
@@ -315,7 +315,7 @@ mod tests {
         assert_ne!(
             first,
             of(&ClusterConfig {
-                centrality: Centrality::Degree,
+                centrality: Centrality::DEGREE,
                 ..base.clone()
             })
         );

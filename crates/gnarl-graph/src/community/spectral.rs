@@ -160,7 +160,7 @@ mod tests {
         let new_ids: Vec<u32> = (0..300).map(|u| (u * 7 + 11) % 300).collect();
         let h = g.permute(&new_ids).unwrap();
         let rows = |g: &Graph| {
-            let v = Centrality::Core.values(g).unwrap();
+            let v = Centrality::CORE.values(g).unwrap();
             SpectralBasis::new(g, &v, -0.25, 3)
                 .unwrap()
                 .embedding(g, &v, 0.5)
@@ -184,7 +184,7 @@ mod tests {
         let g = Graph::from_edges(7, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)])
             .unwrap()
             .0;
-        let v = Centrality::Core.values(&g).unwrap();
+        let v = Centrality::CORE.values(&g).unwrap();
         let of = spectral_clustering(&g, &v, (-0.5, -0.5), &KMeans::new(3), 0).unwrap();
         assert_eq!(
             adjusted_rand_index(&of, &[0, 0, 0, 1, 1, 1, 2]).unwrap(),
@@ -193,7 +193,7 @@ mod tests {
         );
 
         let fault = |g: &Graph, k, e| {
-            let v = Centrality::Degree.values(g).unwrap();
+            let v = Centrality::DEGREE.values(g).unwrap();
             spectral_clustering(g, &v, e, &KMeans::new(k), 0)
                 .unwrap_err()
                 .to_string()

@@ -292,7 +292,7 @@ mod tests {
             runs: 2,
             ..GridConfig::new(3)
         };
-        let cells = exponent_grid(&g, Centrality::Core, truth, &grid, 4, &|| ()).unwrap();
+        let cells = exponent_grid(&g, Centrality::CORE, truth, &grid, 4, &|| ()).unwrap();
         assert_eq!(cells.len(), 9);
         for cell in [cells[1], cells[3], cells[4]] {
             let config = ClusterConfig {

@@ -184,7 +184,7 @@ mod tests {
     fn known_spectra() {
         use crate::generate::{complete, cycle, path, star};
         let norm = |g: crate::Graph| {
-            let a = crate::operator::ClassicalOperator::Adjacency
+            let a = crate::operator::ClassicalOperator::ADJACENCY
                 .matrix(&g)
                 .unwrap();
             spectral_norm(&a).unwrap()

@@ -310,7 +310,7 @@ mod tests {
         let raw: Vec<Vec<f64>> = (0..1000)
             .map(|u| x.row(u).iter().map(|&v| f64::from(v)).collect())
             .collect();
-        let a_hat = ClassicalOperator::NormalisedAdjacency.matrix(&g).unwrap();
+        let a_hat = ClassicalOperator::NORMALISED_ADJACENCY.matrix(&g).unwrap();
         let mut smooth = vec![vec![0.0; 32]; 1000];
         for c in 0..32 {
             let column: Vec<f64> = raw.iter().map(|row| row[c]).collect();

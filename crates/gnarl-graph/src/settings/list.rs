@@ -249,6 +249,93 @@ macro_rules! choices {
         }
     };
     ($(#[$meta:meta])* $vis:vis enum $Enum:ident as $what:literal { $($Variant:ident($Type:ty)),+ $(,)? }) => {
+        $crate::listed_choices! { $(#[$meta])* $vis enum $Enum as $what { $($Variant($Type)),+ } }
+
+        impl ::std::fmt::Display for $Enum {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl ::std::str::FromStr for $Enum {
+            type Err = $crate::Error;
+
+            fn from_str(name: &str) -> $crate::Result<Self> {
+                let found = Self::all().find(|known| known.name().eq_ignore_ascii_case(name));
+                found.ok_or_else(|| $crate::Error::unknown($what, name, Self::LIST.iter().map(|known| known.name)))
+            }
+        }
+
+        impl $crate::settings::serde::Serialize for $Enum {
+            fn serialize<S: $crate::settings::serde::Serializer>(&self, s: S) -> ::std::result::Result<S::Ok, S::Error> {
+                $crate::settings::serde::Serialize::serialize(&self.stored().map_err($crate::settings::serde::ser::Error::custom)?, s)
+            }
+        }
+
+        impl<'de> $crate::settings::serde::Deserialize<'de> for $Enum {
+            fn deserialize<D: $crate::settings::serde::Deserializer<'de>>(d: D) -> ::std::result::Result<Self, D::Error> {
+                use $crate::settings::serde::de::Error;
+                let (name, settings) = $crate::settings::split_kind($what, $crate::settings::serde::Deserialize::deserialize(d)?)
+                    .map_err(D::Error::custom)?;
+                match name.parse::<Self>().map_err(D::Error::custom)? {
+                    $(Self::$Variant(_) => {
+                        $crate::settings::restored::<$Type>(settings).map(Self::$Variant).map_err(D::Error::custom)
+                    })+
+                }
+            }
+        }
+    };
+}
+
+/// Makes the enum of [`choices!`](crate::choices) without its text and its stored form, for types
+/// that write these themselves. A name before a choice makes a constant with its default settings.
+///
+/// ```
+/// use gnarl_graph::settings::Settings;
+/// use serde::{Deserialize, Serialize};
+///
+/// /// Steps of a random walk.
+/// #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Settings)]
+/// #[choice(name = "walk", about = "a random walk", constant)]
+/// pub struct Walk {
+///     /// Number of steps.
+///     #[setting(default = 2)]
+///     pub length: u32,
+/// }
+/// gnarl_graph::listed_choices! {
+///     /// What is sampled.
+///     pub enum Sample as "sample" { WALK = Walk(Walk) }
+/// }
+/// assert_eq!(Sample::WALK, Sample::Walk(Walk { length: 2 }));
+/// assert_eq!(Sample::WALK.about(), "a random walk");
+/// ```
+#[macro_export]
+macro_rules! listed_choices {
+    ($(#[$meta:meta])* $vis:vis enum $Enum:ident: dyn $Trait:path as $what:literal { $($CONSTANT:ident = $Variant:ident($Type:ty)),+ $(,)? }) => {
+        $crate::listed_choices! { $(#[$meta])* $vis enum $Enum as $what { $($CONSTANT = $Variant($Type)),+ } }
+
+        impl $Enum {
+            /// Returns the choice as its trait object.
+            pub fn method(&self) -> &dyn $Trait {
+                match self { $(Self::$Variant(choice) => choice),+ }
+            }
+        }
+    };
+    ($(#[$meta:meta])* $vis:vis enum $Enum:ident as $what:literal { $($CONSTANT:ident = $Variant:ident($Type:ty)),+ $(,)? }) => {
+        $crate::listed_choices! { $(#[$meta])* $vis enum $Enum as $what { $($Variant($Type)),+ } }
+
+        impl $Enum {
+            $(
+                #[doc = concat!("[`", stringify!($Variant), "`](Self::", stringify!($Variant), ") with its default settings.")]
+                pub const $CONSTANT: Self = Self::$Variant(<$Type>::DEFAULT);
+            )+
+
+            /// Every choice with its default settings, for constants.
+            #[allow(dead_code)]
+            const DEFAULTS: [Self; Self::LIST.len()] = [$(Self::$CONSTANT),+];
+        }
+    };
+    ($(#[$meta:meta])* $vis:vis enum $Enum:ident as $what:literal { $($Variant:ident($Type:ty)),+ $(,)? }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq)]
         #[allow(missing_docs)]
@@ -313,40 +400,6 @@ macro_rules! choices {
                 Self::$Variant(choice)
             }
         })+
-
-        impl ::std::fmt::Display for $Enum {
-            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                f.pad(self.name())
-            }
-        }
-
-        impl ::std::str::FromStr for $Enum {
-            type Err = $crate::Error;
-
-            fn from_str(name: &str) -> $crate::Result<Self> {
-                let found = Self::all().find(|known| known.name().eq_ignore_ascii_case(name));
-                found.ok_or_else(|| $crate::Error::unknown($what, name, Self::LIST.iter().map(|known| known.name)))
-            }
-        }
-
-        impl $crate::settings::serde::Serialize for $Enum {
-            fn serialize<S: $crate::settings::serde::Serializer>(&self, s: S) -> ::std::result::Result<S::Ok, S::Error> {
-                $crate::settings::serde::Serialize::serialize(&self.stored().map_err($crate::settings::serde::ser::Error::custom)?, s)
-            }
-        }
-
-        impl<'de> $crate::settings::serde::Deserialize<'de> for $Enum {
-            fn deserialize<D: $crate::settings::serde::Deserializer<'de>>(d: D) -> ::std::result::Result<Self, D::Error> {
-                use $crate::settings::serde::de::Error;
-                let (name, settings) = $crate::settings::split_kind($what, $crate::settings::serde::Deserialize::deserialize(d)?)
-                    .map_err(D::Error::custom)?;
-                match name.parse::<Self>().map_err(D::Error::custom)? {
-                    $(Self::$Variant(_) => {
-                        $crate::settings::restored::<$Type>(settings).map(Self::$Variant).map_err(D::Error::custom)
-                    })+
-                }
-            }
-        }
     };
 }
 

@@ -33,7 +33,7 @@ pub struct Eigenpairs {
 /// ```
 /// use gnarl_graph::{operator::ClassicalOperator, spectrum::symmetric_eigenvalues, Graph};
 /// let k3 = Graph::from_edges(3, [(0, 1), (0, 2), (1, 2)])?.0;
-/// let values = symmetric_eigenvalues(&ClassicalOperator::Adjacency.matrix(&k3)?)?;
+/// let values = symmetric_eigenvalues(&ClassicalOperator::ADJACENCY.matrix(&k3)?)?;
 /// for (value, expected) in values.iter().zip([-1.0, -1.0, 2.0]) {
 ///     assert!((value - expected).abs() < 1e-14);
 /// }
@@ -342,57 +342,61 @@ mod tests {
         let n = 17;
         check(
             &complete(n),
-            Op::Adjacency,
+            Op::ADJACENCY,
             (0..n).map(|j| if j == 0 { 16.0 } else { -1.0 }).collect(),
         );
         check(
             &complete(n),
-            Op::Laplacian,
+            Op::LAPLACIAN,
             (0..n).map(|j| if j == 0 { 0.0 } else { 17.0 }).collect(),
         );
         check(
             &path(n),
-            Op::Adjacency,
+            Op::ADJACENCY,
             (1..=n).map(|j| 2.0 * cos(j as f64 / 18.0)).collect(),
         );
         check(
             &path(n),
-            Op::Laplacian,
+            Op::LAPLACIAN,
             (0..n).map(|j| 2.0 - 2.0 * cos(j as f64 / 17.0)).collect(),
         );
         check(
             &cycle(n),
-            Op::SignlessLaplacian,
+            Op::SIGNLESS_LAPLACIAN,
             (0..n)
                 .map(|j| 2.0 + 2.0 * cos(2.0 * j as f64 / 17.0))
                 .collect(),
         );
         check(
             &cycle(n),
-            Op::NormalisedAdjacency,
+            Op::NORMALISED_ADJACENCY,
             (0..n)
                 .map(|j| (1.0 + 2.0 * cos(2.0 * j as f64 / 17.0)) / 3.0)
                 .collect(),
         );
         let mut star_values = vec![0.0; 15];
         star_values.extend([4.0, -4.0]);
-        check(&star(n), Op::Adjacency, star_values);
+        check(&star(n), Op::ADJACENCY, star_values);
         let mut bipartite = vec![1.0; 8];
         bipartite.extend([0.0, 2.0]);
-        check(&complete_bipartite(4, 6), Op::SymmetricLaplacian, bipartite);
+        check(
+            &complete_bipartite(4, 6),
+            Op::SYMMETRIC_LAPLACIAN,
+            bipartite,
+        );
         check(
             &disjoint(&complete(3), 3),
-            Op::Laplacian,
+            Op::LAPLACIAN,
             vec![0.0, 3.0, 3.0, 0.0, 3.0, 3.0, 0.0, 3.0, 3.0],
         );
     }
 
     #[test]
     fn small_and_empty_matrices() {
-        let empty = Op::Adjacency.matrix(&Graph::empty(0).unwrap()).unwrap();
+        let empty = Op::ADJACENCY.matrix(&Graph::empty(0).unwrap()).unwrap();
         assert!(symmetric_eigenvalues(&empty).unwrap().is_empty());
         assert_eq!(symmetric_eigenpairs(&empty).unwrap().vectors.num_rows(), 0);
-        let zero = Op::Adjacency.matrix(&Graph::empty(3).unwrap()).unwrap();
+        let zero = Op::ADJACENCY.matrix(&Graph::empty(3).unwrap()).unwrap();
         assert_eq!(symmetric_eigenvalues(&zero).unwrap(), [0.0; 3]);
         assert_eq!(
             symmetric_eigenpairs(&zero).unwrap().vectors,
@@ -403,7 +407,7 @@ mod tests {
     #[test]
     fn entries_at_the_ends_of_the_range() {
         for scale in [1e-290, 1e290] {
-            let m = Op::Adjacency.matrix(&path(3)).unwrap().map(|x| scale * x);
+            let m = Op::ADJACENCY.matrix(&path(3)).unwrap().map(|x| scale * x);
             let values: Vec<f64> = symmetric_eigenvalues(&m)
                 .unwrap()
                 .iter()
@@ -443,13 +447,13 @@ mod tests {
 
     #[test]
     fn too_large_a_block_is_refused_before_memory_is_asked_for() {
-        let m = Op::Adjacency.matrix(&star(20_000)).unwrap();
+        let m = Op::ADJACENCY.matrix(&star(20_000)).unwrap();
         let e = symmetric_eigenvalues(&m).unwrap_err().to_string();
         assert!(
             e.contains("a connected block of 20000 rows is too large"),
             "{e}"
         );
-        let many = Op::Laplacian.matrix(&disjoint(&path(2), 10_000)).unwrap();
+        let many = Op::LAPLACIAN.matrix(&disjoint(&path(2), 10_000)).unwrap();
         let values = symmetric_eigenvalues(&many).unwrap();
         assert_close(
             &[values[0], values[9_999], values[10_000], values[19_999]],

@@ -106,7 +106,7 @@ impl EigenSettings {
 /// use gnarl_graph::{operator::ClassicalOperator, spectrum::{sparse_eigenpairs, EigenSettings, Which}, Graph};
 /// // Two components: the Laplacian has a zero for each.
 /// let g = Graph::from_edges(4, [(0, 1), (2, 3)])?.0;
-/// let l = ClassicalOperator::Laplacian.matrix(&g)?;
+/// let l = ClassicalOperator::LAPLACIAN.matrix(&g)?;
 /// let pairs = sparse_eigenpairs(&l, 3, Which::Smallest, &EigenSettings::default())?;
 /// for (value, expected) in pairs.values.iter().zip([0.0, 0.0, 2.0]) {
 ///     assert!((value - expected).abs() < 1e-14);
@@ -649,7 +649,7 @@ mod tests {
     fn closed_forms_beyond_the_dense_size() {
         let n = 400;
         let cos = |j: f64| 2.0 * (PI * j).cos();
-        let largest = solve(&path(n), Op::Adjacency, 4, Which::Largest);
+        let largest = solve(&path(n), Op::ADJACENCY, 4, Which::Largest);
         assert_close(
             &largest.values,
             &[1.0, 2.0, 3.0, 4.0].map(|j| cos(j / 401.0)),
@@ -657,35 +657,35 @@ mod tests {
         );
         // The clustered end, at which the filter takes over: the first eigenvalue is 6e-5 of an
         // operator of norm 4.
-        let smallest = solve(&path(n), Op::Laplacian, 4, Which::Smallest);
+        let smallest = solve(&path(n), Op::LAPLACIAN, 4, Which::Smallest);
         assert_close(
             &smallest.values,
             &[0.0, 1.0, 2.0, 3.0].map(|j| 2.0 - cos(j / 400.0)),
             1e-10,
         );
         // Every eigenvalue of a cycle but the first is double.
-        let largest = solve(&cycle(n), Op::Adjacency, 5, Which::Largest);
+        let largest = solve(&cycle(n), Op::ADJACENCY, 5, Which::Largest);
         assert_close(
             &largest.values,
             &[0.0, 1.0, 1.0, 2.0, 2.0].map(|j| cos(j / 200.0)),
             1e-10,
         );
         let root = 399f64.sqrt();
-        let both = solve(&star(n), Op::Adjacency, 2, Which::LargestMagnitude).values;
+        let both = solve(&star(n), Op::ADJACENCY, 2, Which::LargestMagnitude).values;
         assert_close(
             &[both[0].min(both[1]), both[0].max(both[1])],
             &[-root, root],
             1e-9,
         );
         assert_close(
-            &solve(&star(n), Op::Laplacian, 2, Which::Largest).values,
+            &solve(&star(n), Op::LAPLACIAN, 2, Which::Largest).values,
             &[400.0, 1.0],
             1e-9,
         );
         let bipartite = complete_bipartite(150, 250);
         let root = 37_500f64.sqrt();
         assert_close(
-            &solve(&bipartite, Op::Adjacency, 3, Which::Smallest).values,
+            &solve(&bipartite, Op::ADJACENCY, 3, Which::Smallest).values,
             &[-root, 0.0, 0.0],
             1e-8,
         );
@@ -693,7 +693,7 @@ mod tests {
 
     #[test]
     fn every_copy_of_a_multiple_eigenvalue() {
-        let found = solve(&complete(300), Op::Adjacency, 6, Which::Smallest);
+        let found = solve(&complete(300), Op::ADJACENCY, 6, Which::Smallest);
         assert_close(&found.values, &[-1.0; 6], 1e-9);
         for i in 0..6 {
             for j in 0..i {
@@ -706,7 +706,7 @@ mod tests {
         }
         // Five equal components through the operator alone, and one block at a time.
         let graph = disjoint(&random(90, 300, 7).largest_component().0, 5);
-        let matrix = Op::Laplacian.matrix(&graph).unwrap();
+        let matrix = Op::LAPLACIAN.matrix(&graph).unwrap();
         let expected = symmetric_eigenvalues(&matrix).unwrap();
         let whole = eigenpairs(&matrix, 7, Which::Smallest, &EigenSettings::default()).unwrap();
         let blocks =
@@ -726,10 +726,10 @@ mod tests {
             // Sparse enough to leave isolated nodes and small components behind.
             let graph = random(n, 2 * n as usize, seed);
             for op in [
-                Op::Adjacency,
-                Op::Laplacian,
-                Op::SymmetricLaplacian,
-                Op::NormalisedAdjacency,
+                Op::ADJACENCY,
+                Op::LAPLACIAN,
+                Op::SYMMETRIC_LAPLACIAN,
+                Op::NORMALISED_ADJACENCY,
             ] {
                 let matrix = op.matrix(&graph).unwrap();
                 let all = symmetric_eigenvalues(&matrix).unwrap();
@@ -756,7 +756,7 @@ mod tests {
     #[test]
     fn the_number_of_threads_changes_no_bit() {
         let graph = random(3000, 9000, 5);
-        let matrix = Op::Laplacian.matrix(&graph).unwrap();
+        let matrix = Op::LAPLACIAN.matrix(&graph).unwrap();
         let on = |threads| {
             let pool = rayon::ThreadPoolBuilder::new()
                 .num_threads(threads)
@@ -773,7 +773,7 @@ mod tests {
     fn invariant_spaces_do_not_stop_the_search() {
         // All of these have a Krylov space of one or two dimensions for any starting vector.
         let n = 300;
-        let zero = Op::Adjacency.matrix(&Graph::empty(n).unwrap()).unwrap();
+        let zero = Op::ADJACENCY.matrix(&Graph::empty(n).unwrap()).unwrap();
         assert_close(
             &eigenpairs(&zero, 3, Which::Largest, &EigenSettings::default())
                 .unwrap()
@@ -784,7 +784,7 @@ mod tests {
         let identity = CsrMatrix::<f64>::identity(n);
         let found = eigenpairs(&identity, 3, Which::Smallest, &EigenSettings::default()).unwrap();
         assert_close(&found.values, &[1.0; 3], 1e-12);
-        let pairs = Op::Adjacency.matrix(&disjoint(&path(2), 150)).unwrap();
+        let pairs = Op::ADJACENCY.matrix(&disjoint(&path(2), 150)).unwrap();
         let found = eigenpairs(&pairs, 3, Which::Smallest, &EigenSettings::default()).unwrap();
         assert_close(&found.values, &[-1.0; 3], 1e-12);
     }
@@ -792,7 +792,7 @@ mod tests {
     #[test]
     fn small_operators_and_odd_requests() {
         let g = path(5);
-        let m = Op::Adjacency.matrix(&g).unwrap();
+        let m = Op::ADJACENCY.matrix(&g).unwrap();
         let settings = EigenSettings::default();
         let all = eigenpairs(&m, 5, Which::LargestMagnitude, &settings).unwrap();
         assert_close(
@@ -807,7 +807,7 @@ mod tests {
                 .is_empty()
         );
         assert!(
-            solve(&path(300), Op::Adjacency, 0, Which::Largest)
+            solve(&path(300), Op::ADJACENCY, 0, Which::Largest)
                 .values
                 .is_empty()
         );
@@ -824,7 +824,7 @@ mod tests {
             tolerance: 0.0,
             ..settings
         };
-        let big = Op::Adjacency.matrix(&path(300)).unwrap();
+        let big = Op::ADJACENCY.matrix(&path(300)).unwrap();
         let e = eigenpairs(&big, 1, Which::Largest, &loose)
             .unwrap_err()
             .to_string();
@@ -833,7 +833,7 @@ mod tests {
 
     #[test]
     fn giving_up_says_how_far_it_came() {
-        let m = Op::Laplacian.matrix(&path(3000)).unwrap();
+        let m = Op::LAPLACIAN.matrix(&path(3000)).unwrap();
         let op = Counted(&m, Default::default());
         let few = EigenSettings {
             max_products: 100,
@@ -858,7 +858,7 @@ mod tests {
     #[test]
     fn the_filter_is_a_chebyshev_polynomial_and_finds_crowded_ends() {
         for n in [1000, 2000] {
-            let m = Op::Laplacian.matrix(&path(n)).unwrap();
+            let m = Op::LAPLACIAN.matrix(&path(n)).unwrap();
             let found = eigenpairs(&m, 2, Which::Smallest, &EigenSettings::default()).unwrap();
             let expected = 2.0 - 2.0 * (PI / n as f64).cos();
             assert!(
@@ -867,7 +867,7 @@ mod tests {
                 found.values[1]
             );
         }
-        let m = Op::Laplacian.matrix(&path(1000)).unwrap();
+        let m = Op::LAPLACIAN.matrix(&path(1000)).unwrap();
         let filter = Filter::new(&m, 0.0, 0.1, 4.0).unwrap();
         // cosh(degree · acosh(x)) at the wanted end, at most one in the damped interval.
         assert_eq!(filter.degree % 2, 0);

@@ -357,7 +357,7 @@ mod tests {
     #[test]
     fn the_thesis_mean_is_not_the_mean() {
         let g = cycle(4);
-        let m = moments(&g, &Centrality::Degree.values(&g).unwrap())
+        let m = moments(&g, &Centrality::DEGREE.values(&g).unwrap())
             .unwrap()
             .unwrap();
         // M has 1, 0, 0, -1: mean 0, second moment 1/2. The published formulas: 1/2, and a variance

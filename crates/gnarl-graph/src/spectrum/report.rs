@@ -147,7 +147,7 @@ pub struct Inequality {
 /// ```
 /// use gnarl_graph::{centrality::Centrality, spectrum::{report, ReportSettings}, Graph};
 /// let k3 = Graph::from_edges(3, [(0, 1), (0, 2), (1, 2)])?.0;
-/// let r = report(&k3, Centrality::Degree, &ReportSettings::default())?;
+/// let r = report(&k3, Centrality::DEGREE, &ReportSettings::default())?;
 /// assert!((r.gap.laplacian.unwrap() - 1.5).abs() < 1e-14);
 /// assert!(r.inequalities.iter().all(|i| i.holds));
 /// # Ok::<(), gnarl_graph::Error>(())
@@ -163,7 +163,7 @@ pub fn report(
 /// Returns the number of progress callbacks of [`report_watched`].
 pub fn num_parts(centrality: Centrality) -> u64 {
     // Both ends of each eigenproblem, then gaps and cuts.
-    2 * if centrality == Centrality::Degree {
+    2 * if centrality == Centrality::DEGREE {
         5
     } else {
         6
@@ -238,13 +238,13 @@ fn spectra(
         (0..graph.num_nodes() as u32).partition(|&u| degree[u as usize] > 0.0);
     let core = graph.subgraph(&joined)?;
     let mut problems = vec![
-        ("A", Op::Adjacency.matrix(graph)?),
-        ("L", Op::Laplacian.matrix(graph)?),
-        ("Q", Op::SignlessLaplacian.matrix(graph)?),
-        ("A_hat", Op::NormalisedAdjacency.matrix(graph)?),
+        ("A", Op::ADJACENCY.matrix(graph)?),
+        ("L", Op::LAPLACIAN.matrix(graph)?),
+        ("Q", Op::SIGNLESS_LAPLACIAN.matrix(graph)?),
+        ("A_hat", Op::NORMALISED_ADJACENCY.matrix(graph)?),
         ("H", markov_symmetric(&core, &degrees(&core))?),
     ];
-    if centrality != Centrality::Degree {
+    if centrality != Centrality::DEGREE {
         problems.push(("M", markov_symmetric(graph, v)?));
     }
     let full = components(graph)
@@ -269,12 +269,12 @@ fn spectra(
     let markov = ends.get(5).unwrap_or(&mean).clone().named("M");
     let operators = Op::ALL.map(|op| {
         match op {
-            Op::Adjacency => &ends[0],
-            Op::Laplacian => &ends[1],
-            Op::SignlessLaplacian => &ends[2],
-            Op::NormalisedAdjacency => &ends[3],
-            Op::RandomWalkLaplacian | Op::SymmetricLaplacian => &laplacian,
-            Op::MeanAggregation => &mean,
+            Op::ADJACENCY => &ends[0],
+            Op::LAPLACIAN => &ends[1],
+            Op::SIGNLESS_LAPLACIAN => &ends[2],
+            Op::NORMALISED_ADJACENCY => &ends[3],
+            Op::RANDOM_WALK_LAPLACIAN | Op::SYMMETRIC_LAPLACIAN => &laplacian,
+            Op::MEAN_AGGREGATION => &mean,
         }
         .clone()
         .named(&op.to_string())
@@ -665,7 +665,7 @@ mod tests {
         let connected = crate::generate::barabasi_albert(60, 3, 1).unwrap();
         let parts = crate::generate::erdos_renyi(60, 0.02, 1).unwrap();
         for (graph, full_up_to) in [(&connected, 100), (&connected, 10), (&parts, 100)] {
-            for centrality in [Centrality::Degree, Centrality::Core] {
+            for centrality in [Centrality::DEGREE, Centrality::CORE] {
                 let told = AtomicU64::new(0);
                 let settings = ReportSettings {
                     full_up_to,
@@ -688,7 +688,7 @@ mod tests {
 
     #[test]
     fn a_triangle_by_hand() {
-        let r = full(&complete(3), Centrality::Degree);
+        let r = full(&complete(3), Centrality::DEGREE);
         let all = |i: usize| r.operators[i].all.clone().unwrap();
         assert_eq!(
             r.operators
@@ -741,7 +741,7 @@ mod tests {
     fn the_corrected_inequalities_hold_where_the_thesis_fails() {
         // Core numbers far below the degree of the middle: M has eigenvalues up to 3, the published
         // bound is 1/9.
-        let r = full(&star(10), Centrality::Core);
+        let r = full(&star(10), Centrality::CORE);
         let wrong = row(&r, "max |lambda(M)| <= min v/deg");
         assert!(!wrong.holds && wrong.source == Source::Thesis);
         assert!((wrong.lhs - 3.0).abs() < 1e-13 && (wrong.rhs - 1.0 / 9.0).abs() < 1e-13);
@@ -802,7 +802,7 @@ mod tests {
     #[test]
     fn l_rw_and_h_of_isolated_nodes_have_zero_rows() {
         let g = Graph::from_edges(4, [(0, 1)]).unwrap().0;
-        let r = full(&g, Centrality::Degree);
+        let r = full(&g, Centrality::DEGREE);
         assert_close(
             r.operators[3].all.as_ref().unwrap(),
             &[0.0, 0.0, 0.0, 2.0],
@@ -829,7 +829,7 @@ mod tests {
 
     #[test]
     fn graphs_with_little_in_them() {
-        let none = full(&Graph::empty(0).unwrap(), Centrality::Degree);
+        let none = full(&Graph::empty(0).unwrap(), Centrality::DEGREE);
         assert_eq!(
             (
                 none.moments,
@@ -844,7 +844,7 @@ mod tests {
                 && none.inequalities.is_empty()
                 && none.mean_of_eigenvalues.is_none()
         );
-        let one = full(&Graph::empty(1).unwrap(), Centrality::Core);
+        let one = full(&Graph::empty(1).unwrap(), Centrality::CORE);
         assert_eq!(
             (
                 one.gap.laplacian,
@@ -858,7 +858,7 @@ mod tests {
         assert!(one.cheeger.is_empty());
         let e = report(
             &Graph::empty(1).unwrap(),
-            Centrality::PageRank,
+            Centrality::PAGERANK,
             &ReportSettings::default(),
         )
         .unwrap_err();
@@ -878,12 +878,12 @@ mod tests {
             assert!(edgeless.inequalities.iter().all(|i| i.holds || !i.applies));
         }
         let negative = Graph::from_weighted_edges(2, [(0, 1, -1.0)]).unwrap().0;
-        assert!(report(&negative, Centrality::Degree, &ReportSettings::default()).is_err());
+        assert!(report(&negative, Centrality::DEGREE, &ReportSettings::default()).is_err());
     }
 
     #[test]
     fn an_upper_bound_is_called_one() {
-        let r = full(&cycle(30), Centrality::Degree);
+        let r = full(&cycle(30), Centrality::DEGREE);
         assert!(r.cheeger.iter().all(|c| !c.exact));
         let cheeger = row(&r, "lambda_1(L_v) <= 2 h_v");
         assert!(!cheeger.exact && cheeger.note.contains("holding is not"));
@@ -901,7 +901,7 @@ mod tests {
         };
         let r = report(
             &path(2000),
-            Centrality::Core,
+            Centrality::CORE,
             &ReportSettings {
                 full_up_to: 0,
                 extremes: 2,
@@ -933,8 +933,8 @@ mod tests {
                 .build()
                 .unwrap();
             pool.install(|| {
-                let whole = report(&random(150, 400, 4), Centrality::Core, &settings).unwrap();
-                (report(&g, Centrality::PageRank, &settings).unwrap(), whole)
+                let whole = report(&random(150, 400, 4), Centrality::CORE, &settings).unwrap();
+                (report(&g, Centrality::PAGERANK, &settings).unwrap(), whole)
             })
         };
         assert_eq!(on(1), on(3));
@@ -942,7 +942,7 @@ mod tests {
 
     #[test]
     fn the_report_is_one_json_object() {
-        let json = serde_json::to_value(full(&path(4), Centrality::Walks { length: 2 })).unwrap();
+        let json = serde_json::to_value(full(&path(4), Centrality::WALKS)).unwrap();
         assert_eq!(json["centrality"], "walks");
         assert_eq!(json["operators"][3]["operator"], "L_rw");
         assert_eq!(json["inequalities"][0]["source"], "corrected");

@@ -286,7 +286,7 @@ mod tests {
         use crate::weights::{Parseval, WeightsChoice, departure};
         let (graph, prepared) = crate::depth::exits::tests::prepared(
             Backbone::ADAGCN,
-            crate::operator::OperatorChoice::Usual,
+            crate::operator::OperatorChoice::Default,
         );
         let labels = crate::testing::labels(&graph);
         let problem = Problem::new(

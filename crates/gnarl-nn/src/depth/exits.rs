@@ -327,13 +327,13 @@ pub(super) mod tests {
 
     #[test]
     fn exit_l_is_a_plain_network_of_l_layers() {
-        let init = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
+        let init = Initialisation::Of(ClassicalOperator::NORMALISED_ADJACENCY);
         let learned = OperatorChoice::Cgso(Cgso {
             centrality: "degree+core".parse().unwrap(),
             init,
         });
         for backbone in Backbone::all().filter(|b| b.provides(Capability::Exits)) {
-            for operator in [OperatorChoice::Usual, learned] {
+            for operator in [OperatorChoice::Default, learned] {
                 if backbone.is(Backbone::MLP) && operator == learned {
                     continue;
                 }
@@ -389,7 +389,7 @@ pub(super) mod tests {
 
     #[test]
     fn networks_without_exits_are_refused() {
-        let (_, prepared) = prepared(Backbone::SGC, OperatorChoice::Usual);
+        let (_, prepared) = prepared(Backbone::SGC, OperatorChoice::Default);
         let e = exits(&prepared, &NetworkConfig::new(Backbone::SGC), 0)
             .unwrap_err()
             .to_string();
@@ -412,7 +412,7 @@ pub(super) mod tests {
 
     #[test]
     fn exits_start_the_same_whatever_comes_after() {
-        let (_, prepared) = prepared(Backbone::GCN, OperatorChoice::Usual);
+        let (_, prepared) = prepared(Backbone::GCN, OperatorChoice::Default);
         let config = |layers| NetworkConfig {
             layers,
             hidden: 8,

@@ -102,7 +102,7 @@ mod tests {
     }
 
     fn learned() -> OperatorChoice {
-        let init = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
+        let init = Initialisation::Of(ClassicalOperator::NORMALISED_ADJACENCY);
         OperatorChoice::Cgso(Cgso {
             centrality: "degree".parse().unwrap(),
             init,
@@ -146,7 +146,7 @@ mod tests {
     /// changes.
     #[test]
     fn a_stage_trains_its_own_weights_alone() {
-        for operator in [OperatorChoice::Usual, learned()] {
+        for operator in [OperatorChoice::Default, learned()] {
             let (graph, prepared) = prepared(Backbone::GCN, operator);
             let config = NetworkConfig {
                 layers: 3,
@@ -193,9 +193,9 @@ mod tests {
     #[test]
     fn later_stages_leave_earlier_ones_alone() {
         for (batch_norm, operator) in [
-            (false, OperatorChoice::Usual),
+            (false, OperatorChoice::Default),
             (false, learned()),
-            (true, OperatorChoice::Usual),
+            (true, OperatorChoice::Default),
         ] {
             let backbone = if batch_norm {
                 Backbone::GIN

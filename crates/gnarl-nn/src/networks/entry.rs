@@ -27,11 +27,11 @@ pub enum DefaultOperator {
 
 impl DefaultOperator {
     /// A
-    pub(super) const ADJACENCY: Self = Self::Classical(ClassicalOperator::Adjacency);
+    pub(super) const ADJACENCY: Self = Self::Classical(ClassicalOperator::ADJACENCY);
     /// A_hat
-    pub(super) const NORMALISED: Self = Self::Classical(ClassicalOperator::NormalisedAdjacency);
+    pub(super) const NORMALISED: Self = Self::Classical(ClassicalOperator::NORMALISED_ADJACENCY);
     /// H
-    pub(super) const MEAN: Self = Self::Classical(ClassicalOperator::MeanAggregation);
+    pub(super) const MEAN: Self = Self::Classical(ClassicalOperator::MEAN_AGGREGATION);
 }
 
 /// Product of a network's first layer with constant features, before its weights. With a constant

@@ -260,7 +260,7 @@ mod tests {
         plant(&params, "gat.att_src", &[1.0]);
         plant(&params, "gat.att_dst", &[-3.0]);
         plant(&params, "gat.bias", &[0.5]);
-        let a_hat = classical(&path(), ClassicalOperator::NormalisedAdjacency).unwrap();
+        let a_hat = classical(&path(), ClassicalOperator::NORMALISED_ADJACENCY).unwrap();
         let pattern = Operator::from_pattern(a_hat.pattern().clone());
         // Scores x_j - 3 x_i are all negative, so the slope matters; e.g. node 0 scores itself -2
         // and node 1 -1.
@@ -285,7 +285,7 @@ mod tests {
     /// operator's value scales it.
     #[test]
     fn an_operator_rescales_coefficients() {
-        let a_hat = classical(&path(), ClassicalOperator::NormalisedAdjacency).unwrap();
+        let a_hat = classical(&path(), ClassicalOperator::NORMALISED_ADJACENCY).unwrap();
         let pattern = Operator::from_pattern(a_hat.pattern().clone());
         let (mut gat_params, mut v2_params) = (Params::default(), Params::default());
         let gat = GatConv::new(&mut gat_params, "gat", 1, 1, SETTINGS, &mut rng()).unwrap();

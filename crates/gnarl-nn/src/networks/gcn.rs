@@ -159,7 +159,7 @@ mod tests {
         plant(&params, "gcn.bias", &[1.0]);
         // With self-loops the degrees are 2, 3, 2: A_hat is 1/2, 1/3, 1/2 on the diagonal and 1/√6
         // off it.
-        let a_hat = classical(&path(), ClassicalOperator::NormalisedAdjacency).unwrap();
+        let a_hat = classical(&path(), ClassicalOperator::NORMALISED_ADJACENCY).unwrap();
         let off_diagonal = 1.0 / 6f32.sqrt();
         let aggregated = [
             0.5 + 2.0 * off_diagonal,

@@ -121,7 +121,7 @@ mod tests {
         plant(&params, "sage.neighbours.weight", &[10.0]);
         plant(&params, "sage.neighbours.bias", &[0.5]);
         plant(&params, "sage.own.weight", &[1.0]);
-        let mean = classical(&path(), ClassicalOperator::MeanAggregation).unwrap();
+        let mean = classical(&path(), ClassicalOperator::MEAN_AGGREGATION).unwrap();
         // The neighbours' means are 2, 3, 2.
         assert_close(
             &predict(&layer, &mean, &params, &[1.0, 2.0, 5.0]),

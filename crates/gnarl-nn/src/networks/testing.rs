@@ -20,7 +20,7 @@ pub fn path() -> Graph {
 
 /// Returns a graph's adjacency matrix as an operator.
 pub fn adjacency(graph: &Graph) -> Operator {
-    classical(graph, ClassicalOperator::Adjacency).unwrap()
+    classical(graph, ClassicalOperator::ADJACENCY).unwrap()
 }
 
 /// Computes the prediction of a layer on one feature per node.

@@ -414,7 +414,7 @@ mod examples {
                 .unwrap()
                 .0;
             let on = |centrality: &str| {
-                let init = Initialisation::Of(gnarl_graph::operator::ClassicalOperator::Adjacency);
+                let init = Initialisation::Of(gnarl_graph::operator::ClassicalOperator::ADJACENCY);
                 let config = Cgso {
                     centrality: centrality.parse().unwrap(),
                     init,
@@ -475,7 +475,7 @@ mod tests {
         let graph = graph(false);
         for op in Op::ALL
             .into_iter()
-            .filter(|op| *op != Op::NormalisedAdjacency)
+            .filter(|op| *op != Op::NORMALISED_ADJACENCY)
         {
             let ours = CgsoOperator::new(&graph, config("degree", op))
                 .unwrap()
@@ -488,7 +488,7 @@ mod tests {
             );
         }
         // The paper's A_hat divides by the degrees without the self-loop.
-        let ours = CgsoOperator::new(&graph, config("degree", Op::NormalisedAdjacency))
+        let ours = CgsoOperator::new(&graph, config("degree", Op::NORMALISED_ADJACENCY))
             .unwrap()
             .started()
             .unwrap();
@@ -506,7 +506,7 @@ mod tests {
     #[test]
     fn a_node_without_edges_keeps_the_identity_alone() {
         let graph = graph(true);
-        let cgso = CgsoOperator::new(&graph, config("degree", Op::Adjacency)).unwrap();
+        let cgso = CgsoOperator::new(&graph, config("degree", Op::ADJACENCY)).unwrap();
         let scalars = Tensor::new(&[2f32, 3.0, 0.25, 1.0, 0.5, 0.5, 5.0], &Device::Cpu).unwrap();
         let phi = dense(&cgso.with_scalars(&scalars).unwrap());
         assert_eq!(phi[35], 0.25);
@@ -520,7 +520,7 @@ mod tests {
         let one = [0.3f32, 0.7, -0.2, 0.4, -0.5, 0.1, 0.6];
         let other = [-0.4f32, 0.2, 0.9, -0.3, 0.25, -0.75, 0.8];
         let of = |centrality: &str, scalars: &[f32]| {
-            let cgso = CgsoOperator::new(&graph, config(centrality, Op::Adjacency)).unwrap();
+            let cgso = CgsoOperator::new(&graph, config(centrality, Op::ADJACENCY)).unwrap();
             dense(
                 &cgso
                     .with_scalars(
@@ -552,7 +552,7 @@ mod tests {
             vec![0.5, -1.0, 0.2, 0.0, 0.0, 0.0, 0.0],
         ] {
             for centrality in ["degree", "core", "pagerank", "degree+core"] {
-                let cgso = CgsoOperator::new(&graph, config(centrality, Op::Adjacency)).unwrap();
+                let cgso = CgsoOperator::new(&graph, config(centrality, Op::ADJACENCY)).unwrap();
                 let parts = cgso.config().centrality.iter().count();
                 let scalars =
                     Tensor::from_vec(scalars.repeat(parts), 7 * parts, &Device::Cpu).unwrap();
@@ -570,9 +570,9 @@ mod tests {
         let star = Graph::from_edges(1001, (1..1001u32).map(|v| (0, v)))
             .unwrap()
             .0;
-        let walks = Centrality::Walks { length: 3 };
+        let walks = Centrality::walks(3);
         assert_eq!(walks.values(&star).unwrap()[0], 1e6);
-        let cgso = CgsoOperator::new(&star, config("walks:3", Op::Adjacency)).unwrap();
+        let cgso = CgsoOperator::new(&star, config("walks:3", Op::ADJACENCY)).unwrap();
         for e in [-50f32, -6.0, -1.0, 0.0, 1.0, 2.0, 6.0, 50.0] {
             let scalars = Var::new(&[1f32, 1.0, 1.0, e, e, e, 1.0], &Device::Cpu).unwrap();
             let y = cgso
@@ -611,7 +611,7 @@ mod tests {
                 .contains("stands for seven")
         );
         let negative = Graph::from_weighted_edges(2, [(0, 1, -1.0)]).unwrap().0;
-        let e = CgsoOperator::new(&negative, config("degree", Op::Adjacency))
+        let e = CgsoOperator::new(&negative, config("degree", Op::ADJACENCY))
             .unwrap_err()
             .to_string();
         assert!(

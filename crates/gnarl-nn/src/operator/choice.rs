@@ -21,43 +21,44 @@ use gnarl_tensor::{Operator, Pattern};
 pub enum OperatorChoice {
     /// Operator of the backbone's paper.
     #[default]
-    Usual,
+    Default,
     /// Classical operator.
     Classical(ClassicalOperator),
     /// Learnable centrality operator.
     Cgso(Cgso),
 }
 
+/// Earlier name of the default operator, which old files have.
 const USUAL: &str = "usual";
 
-/// Returns an entry without settings.
-const fn fixed(name: &'static str, about: &'static str) -> ChoiceInfo {
-    ChoiceInfo {
-        name,
-        about,
-        settings: &[],
-        defaults: Fields::new,
+/// Entry of the default operator.
+const DEFAULT: ChoiceInfo = ChoiceInfo {
+    name: "default",
+    about: "the operator of the backbone's paper",
+    settings: &[],
+    defaults: Fields::new,
+};
+
+/// Entries of the default operator, the classical ones, and the learnable one.
+const ENTRIES: [ChoiceInfo; ClassicalOperator::LIST.len() + 2] = {
+    let mut all = [DEFAULT; ClassicalOperator::LIST.len() + 2];
+    let mut i = 0;
+    while i < ClassicalOperator::LIST.len() {
+        all[i + 1] = ClassicalOperator::LIST[i];
+        i += 1;
     }
-}
+    all[i + 1] = ChoiceInfo::of::<Cgso>();
+    all
+};
 
 impl OperatorChoice {
     /// List of operators: the paper's, the classical ones, and the learnable one.
-    pub const LIST: &'static [ChoiceInfo] = &[
-        fixed(USUAL, "the operator of the backbone's paper"),
-        fixed("A", "adjacency matrix"),
-        fixed("L", "Laplacian D - A"),
-        fixed("Q", "signless Laplacian D + A"),
-        fixed("L_rw", "random-walk Laplacian I - D^-1 A"),
-        fixed("L_sym", "symmetric Laplacian I - D^-1/2 A D^-1/2"),
-        fixed("A_hat", "normalised adjacency (D+I)^-1/2 (A+I) (D+I)^-1/2"),
-        fixed("H", "mean over neighbours D^-1 A"),
-        ChoiceInfo::of::<Cgso>(),
-    ];
+    pub const LIST: &'static [ChoiceInfo] = &ENTRIES;
 
     /// Returns every operator with its default settings, in the order of the list.
     pub fn all() -> impl Iterator<Item = Self> {
         let classical = ClassicalOperator::ALL.into_iter().map(Self::Classical);
-        std::iter::once(Self::Usual)
+        std::iter::once(Self::Default)
             .chain(classical)
             .chain([Self::Cgso(Cgso::default())])
     }
@@ -74,13 +75,11 @@ impl OperatorChoice {
 
     /// Returns the entry of the list.
     pub fn info(&self) -> ChoiceInfo {
-        let at = match self {
-            Self::Usual => 0,
-            // In the order of `ClassicalOperator::ALL`, after the default one.
-            Self::Classical(operator) => 1 + *operator as usize,
-            Self::Cgso(_) => Self::LIST.len() - 1,
-        };
-        Self::LIST[at]
+        match self {
+            Self::Default => DEFAULT,
+            Self::Classical(operator) => operator.info(),
+            Self::Cgso(_) => ChoiceInfo::of::<Cgso>(),
+        }
     }
 
     /// Replaces the settings of the operator. A setting of another operator is refused.
@@ -101,7 +100,7 @@ impl OperatorChoice {
     pub fn check(&self) -> gnarl_graph::Result<()> {
         match self {
             Self::Cgso(cgso) => settings::Choice::check(cgso),
-            Self::Usual | Self::Classical(_) => Ok(()),
+            Self::Default | Self::Classical(_) => Ok(()),
         }
     }
 
@@ -109,7 +108,7 @@ impl OperatorChoice {
     pub fn stored(&self) -> gnarl_graph::Result<Fields> {
         match self {
             Self::Cgso(cgso) => settings::stored(cgso),
-            Self::Usual | Self::Classical(_) => Ok(Fields::from_iter([(
+            Self::Default | Self::Classical(_) => Ok(Fields::from_iter([(
                 settings::KIND.into(),
                 self.name().into(),
             )])),
@@ -128,7 +127,7 @@ impl OperatorChoice {
                     ..
                 },
             ) => {
-                let near = cgso.centrality == Centralities::one(Centrality::ClosedDegree);
+                let near = cgso.centrality == Centralities::one(Centrality::CLOSED_DEGREE);
                 let starts = ClassicalOperator::ALL.into_iter().map(Initialisation::Of);
                 let starts = starts.chain(near.then_some(Initialisation::Near));
                 starts
@@ -162,7 +161,7 @@ impl From<ClassicalOperator> for OperatorChoice {
 impl fmt::Display for OperatorChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OperatorChoice::Usual => f.write_str("the paper's"),
+            OperatorChoice::Default => f.write_str("the paper's"),
             OperatorChoice::Classical(op) => op.fmt(f),
             OperatorChoice::Cgso(config) => config.fmt(f),
         }
@@ -173,6 +172,9 @@ impl FromStr for OperatorChoice {
     type Err = Error;
 
     fn from_str(name: &str) -> gnarl_graph::Result<Self> {
+        if name.eq_ignore_ascii_case(USUAL) {
+            return Ok(OperatorChoice::Default);
+        }
         // `l-sym` also means `L_sym`.
         if let Ok(classical) = name.parse() {
             return Ok(OperatorChoice::Classical(classical));
@@ -248,11 +250,11 @@ pub fn propagation_of_union(
             learnable = Some(Arc::new(cgso));
             started
         }
-        OperatorChoice::Usual => match backbone.default_operator() {
+        OperatorChoice::Default => match backbone.default_operator() {
             DefaultOperator::Classical(kind) => classical(graph, kind)?,
             DefaultOperator::SelfLoopPattern => {
                 // A_hat has exactly the entries of A + I.
-                let a_hat = ClassicalOperator::NormalisedAdjacency.matrix(graph)?;
+                let a_hat = ClassicalOperator::NORMALISED_ADJACENCY.matrix(graph)?;
                 Operator::from_pattern(Arc::new(Pattern::of(&a_hat)))
             }
             DefaultOperator::SymmetricNormalised => {
@@ -284,7 +286,7 @@ mod tests {
     #[test]
     fn choices_are_stored_by_name_and_read_back() {
         for (text, choice) in [
-            ("\"usual\"", "usual".parse().unwrap()),
+            ("\"default\"", "usual".parse().unwrap()),
             ("\"L_sym\"", "l-sym".parse().unwrap()),
             (
                 r#"{"kind":"cgso","centrality":"core","init":"A_hat"}"#,
@@ -300,6 +302,8 @@ mod tests {
                 choice
             );
         }
+        let old = serde_json::from_str::<OperatorChoice>("\"usual\"").unwrap();
+        assert_eq!(old, OperatorChoice::Default);
         let auto: OperatorChoice =
             serde_json::from_str(r#"{"kind":"cgso","centrality":"degree+core"}"#).unwrap();
         assert_eq!(auto.candidates().len(), 7);
@@ -342,7 +346,13 @@ mod tests {
             .with(&given)
             .unwrap();
         assert_eq!(cgso.to_string(), "cgso, walks:3, from auto");
-        let e = OperatorChoice::Usual.with(&given).unwrap_err().to_string();
-        assert_eq!(e, "centrality: belongs to cgso, and the operator is usual");
+        let e = OperatorChoice::Default
+            .with(&given)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            e,
+            "centrality: belongs to cgso, and the operator is default"
+        );
     }
 }

@@ -25,7 +25,7 @@ pub struct Cgso {
     /// with a + between them give the sum of two operators, as degree+core.
     // With the closed degree and `A_hat` the operator starts as a graph convolution, isolated nodes
     // included.
-    #[setting(default = Centralities::one(Centrality::ClosedDegree))]
+    #[setting(default = Centralities::one(Centrality::CLOSED_DEGREE))]
     pub centrality: Centralities,
     /// Initialisation of the scalars: the operator they start from, near for A_hat with smaller
     /// learning rates, or auto for the best one on validation nodes or graphs.
@@ -212,7 +212,7 @@ impl Initialisation {
     pub fn start(self) -> Option<ClassicalOperator> {
         match self {
             Initialisation::Of(operator) => Some(operator),
-            Initialisation::Near => Some(ClassicalOperator::NormalisedAdjacency),
+            Initialisation::Near => Some(ClassicalOperator::NORMALISED_ADJACENCY),
             Initialisation::Auto => None,
         }
     }
@@ -287,24 +287,7 @@ impl Scalars {
     /// paper's `D^-1/2 (A + I) D^-1/2`. It equals the renormalised
     /// `(D + I)^-1/2 (A + I) (D + I)^-1/2` only if v = deg + 1, the closed degree.
     pub fn of(operator: ClassicalOperator) -> Self {
-        let [m1, m2, m3, e1, e2, e3, a] = match operator {
-            ClassicalOperator::Adjacency => [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
-            ClassicalOperator::Laplacian => [1.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0],
-            ClassicalOperator::SignlessLaplacian => [1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0],
-            ClassicalOperator::RandomWalkLaplacian => [0.0, -1.0, 1.0, 0.0, -1.0, 0.0, 0.0],
-            ClassicalOperator::SymmetricLaplacian => [0.0, -1.0, 1.0, 0.0, -0.5, -0.5, 0.0],
-            ClassicalOperator::NormalisedAdjacency => [0.0, 1.0, 0.0, 0.0, -0.5, -0.5, 1.0],
-            ClassicalOperator::MeanAggregation => [0.0, 1.0, 0.0, 0.0, -1.0, 0.0, 0.0],
-        };
-        Self {
-            m1,
-            m2,
-            m3,
-            e1,
-            e2,
-            e3,
-            a,
-        }
+        Self::from_array(operator.method().scalars())
     }
 
     /// Returns the scalars in the order of [`NAMES`](Self::NAMES).

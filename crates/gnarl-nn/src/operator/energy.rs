@@ -117,7 +117,7 @@ mod tests {
     fn one_edge_by_hand() {
         let edge = Graph::from_edges(2, [(0, 1)]).unwrap().0;
         let x = Input::Dense(Tensor::new(&[[1f32, 0.0], [3.0, 0.0]], &Device::Cpu).unwrap());
-        let a_hat = classical(&edge, ClassicalOperator::NormalisedAdjacency).unwrap();
+        let a_hat = classical(&edge, ClassicalOperator::NORMALISED_ADJACENCY).unwrap();
         let energies = energy_by_depth(&edge, &a_hat, &x, 2).unwrap();
         // (1/√2 - 3/√2)² = 2, with a squared norm of 10.
         assert_eq!(energies.len(), 3);
@@ -126,7 +126,7 @@ mod tests {
         );
         assert!(energies[1].energy.abs() < 1e-12 && energies[2].energy.abs() < 1e-12);
         // A swaps the two rows: nothing is lost.
-        let a = classical(&edge, ClassicalOperator::Adjacency).unwrap();
+        let a = classical(&edge, ClassicalOperator::ADJACENCY).unwrap();
         let energies = energy_by_depth(&edge, &a, &x, 3).unwrap();
         assert!(energies.iter().all(|e| (e.energy - 2.0).abs() < 1e-12));
     }

@@ -107,7 +107,7 @@ mod tests {
                 .unwrap()
         };
         let make = |graph: &Graph, other: Option<&Input>| {
-            Prepared::sharing_input(graph, Backbone::GCN, OperatorChoice::Usual, other)
+            Prepared::sharing_input(graph, Backbone::GCN, OperatorChoice::Default, other)
                 .unwrap()
                 .input
         };

@@ -63,11 +63,11 @@ impl RowOperator {
             OperatorChoice::Cgso(config) => {
                 Kind::Learned(CgsoOperator::without_arcs(graph, config)?)
             }
-            OperatorChoice::Usual => match backbone.default_operator() {
+            OperatorChoice::Default => match backbone.default_operator() {
                 DefaultOperator::Classical(kind) => Kind::Fixed(kind.rows(graph)?),
                 DefaultOperator::SelfLoopPattern => Kind::SelfLoopPattern,
                 DefaultOperator::SymmetricNormalised => {
-                    let mut rows = ClassicalOperator::SymmetricLaplacian.rows(graph)?;
+                    let mut rows = ClassicalOperator::SYMMETRIC_LAPLACIAN.rows(graph)?;
                     // I - L: the arcs with the opposite sign, and no diagonal.
                     rows.diagonal = None;
                     rows.left = rows.left.map(|left| left.iter().map(|x| -x).collect());
@@ -321,12 +321,12 @@ mod tests {
     }
 
     fn choices(backbone: Backbone) -> Vec<OperatorChoice> {
-        let mut all = vec![OperatorChoice::Usual];
+        let mut all = vec![OperatorChoice::Default];
         if backbone.provides(Capability::EdgeWeights) {
             all.extend(ClassicalOperator::ALL.map(OperatorChoice::Classical));
         }
         if backbone.fixed_operator().is_none() {
-            let init = Initialisation::Of(ClassicalOperator::SignlessLaplacian);
+            let init = Initialisation::Of(ClassicalOperator::SIGNLESS_LAPLACIAN);
             for centrality in ["degree", "degree+walks"] {
                 all.push(OperatorChoice::Cgso(Cgso {
                     centrality: centrality.parse().unwrap(),
@@ -403,7 +403,7 @@ mod tests {
             &bare,
             &Scaler::AsLoaded,
             Backbone::GCN,
-            OperatorChoice::Usual,
+            OperatorChoice::Default,
         )
         .unwrap();
         let input = rows

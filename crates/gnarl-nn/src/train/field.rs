@@ -225,7 +225,7 @@ mod tests {
         let (graph, items) = ring();
         let graph = Scaler::RowNormalised.scaled(&graph).unwrap();
         let learned = |centrality: &str| {
-            let init = Initialisation::Of(ClassicalOperator::SignlessLaplacian);
+            let init = Initialisation::Of(ClassicalOperator::SIGNLESS_LAPLACIAN);
             OperatorChoice::Cgso(Cgso {
                 centrality: centrality.parse().unwrap(),
                 init,
@@ -233,14 +233,14 @@ mod tests {
         };
         for (name, backbone) in Backbone::named() {
             for (layers, operator) in [
-                (1, OperatorChoice::Usual),
-                (2, OperatorChoice::Usual),
-                (3, OperatorChoice::Usual),
+                (1, OperatorChoice::Default),
+                (2, OperatorChoice::Default),
+                (3, OperatorChoice::Default),
                 (1, learned("core")),
                 (2, learned("degree")),
                 (3, learned("degree+walks")),
             ] {
-                if backbone.fixed_operator().is_some() && operator != OperatorChoice::Usual {
+                if backbone.fixed_operator().is_some() && operator != OperatorChoice::Default {
                     continue;
                 }
                 let prepared = Prepared::new(&graph, backbone, operator).unwrap();
@@ -277,7 +277,7 @@ mod tests {
         let star = gnarl_graph::generate::star(30).unwrap();
         let labels = Labels::new(vec![Some(0); 30], 1).unwrap();
         let star = star.with_labels(labels).unwrap();
-        let prepared = Prepared::new(&star, Backbone::GCN, OperatorChoice::Usual).unwrap();
+        let prepared = Prepared::new(&star, Backbone::GCN, OperatorChoice::Default).unwrap();
         let targets = Targets::new(&(0..30).collect::<Vec<_>>(), star.labels().unwrap());
         let field =
             ReceptiveField::new(&prepared.propagation, &prepared.input, &targets, Some(2)).unwrap();

@@ -422,7 +422,7 @@ mod tests {
         sampled: bool,
         callbacks: &Callbacks<'_>,
     ) -> (Trained, Vec<Vec<f32>>) {
-        let prepared = Prepared::new(graph, Backbone::GIN, OperatorChoice::Usual).unwrap();
+        let prepared = Prepared::new(graph, Backbone::GIN, OperatorChoice::Default).unwrap();
         let config = NetworkConfig {
             hidden: 8,
             dropout: 0.3,
@@ -445,7 +445,7 @@ mod tests {
                 graph,
                 &Scaler::AsLoaded,
                 Backbone::GIN,
-                OperatorChoice::Usual,
+                OperatorChoice::Default,
             )
             .unwrap();
             let sampling = Sampling {
@@ -578,7 +578,7 @@ mod tests {
         ] {
             std::fs::write(&file, broken).unwrap();
             let journal = Journal::open(dir.path(), Duration::ZERO, asked(1), true).unwrap();
-            let prepared = Prepared::new(&graph, Backbone::GCN, OperatorChoice::Usual).unwrap();
+            let prepared = Prepared::new(&graph, Backbone::GCN, OperatorChoice::Default).unwrap();
             let network =
                 Network::new(&NetworkConfig::new(Backbone::GCN), &prepared.shape(4), 3).unwrap();
             let mut checkpoint = journal

@@ -121,7 +121,7 @@ mod tests {
 
     fn two_blocks() -> (gnarl_graph::Graph, Prepared) {
         let graph = gnarl_graph::generate::csbm(&Default::default(), 0).unwrap();
-        let prepared = Prepared::new(&graph, Backbone::GCN, OperatorChoice::Usual).unwrap();
+        let prepared = Prepared::new(&graph, Backbone::GCN, OperatorChoice::Default).unwrap();
         (graph, prepared)
     }
 

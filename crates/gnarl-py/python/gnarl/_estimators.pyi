@@ -41,7 +41,7 @@ class NodeClassifier(_Estimator):
         model: Literal["gcn", "gat", "gatv2", "gin", "sage", "sgc", "appnp", "pna", "h2gcn", "mlp", "jk-cat", "jk-max", "jk-lstm", "jk-cat-gin", "jk-max-gin", "jk-lstm-gin", "gcnii", "gpr-gnn", "gpr-gin", "rgcn", "adagcn", "rung", "soft-median", "gnnguard", "elastic-gnn", "evennet", "airgnn", "gcn-k"] | ModelChoice | None = None,
         *,
         features: Literal["auto", "as-loaded", "row-normalised", "standardised"] | None = None,
-        operator: Literal["usual", "A", "L", "Q", "L_rw", "L_sym", "A_hat", "H", "cgso"] | OperatorChoice | None = None,
+        operator: Literal["default", "A", "L", "Q", "L_rw", "L_sym", "A_hat", "H", "cgso"] | OperatorChoice | None = None,
         depth: Literal["fixed", "admp-st", "admp-alm"] | DepthChoice | None = None,
         weights: Literal["free", "orthonormal", "parseval"] | WeightsChoice | None = None,
         inference: Literal["plain", "robust-crf", "smoothing", "clean-crf", "good-at"] | InferenceChoice | None = None,
@@ -125,7 +125,7 @@ class NodeClassifier(_Estimator):
     ) -> None: ...
     model: Literal["gcn", "gat", "gatv2", "gin", "sage", "sgc", "appnp", "pna", "h2gcn", "mlp", "jk-cat", "jk-max", "jk-lstm", "jk-cat-gin", "jk-max-gin", "jk-lstm-gin", "gcnii", "gpr-gnn", "gpr-gin", "rgcn", "adagcn", "rung", "soft-median", "gnnguard", "elastic-gnn", "evennet", "airgnn", "gcn-k"] | ModelChoice | None
     features: Literal["auto", "as-loaded", "row-normalised", "standardised"] | None
-    operator: Literal["usual", "A", "L", "Q", "L_rw", "L_sym", "A_hat", "H", "cgso"] | OperatorChoice | None
+    operator: Literal["default", "A", "L", "Q", "L_rw", "L_sym", "A_hat", "H", "cgso"] | OperatorChoice | None
     depth: Literal["fixed", "admp-st", "admp-alm"] | DepthChoice | None
     weights: Literal["free", "orthonormal", "parseval"] | WeightsChoice | None
     inference: Literal["plain", "robust-crf", "smoothing", "clean-crf", "good-at"] | InferenceChoice | None
@@ -227,7 +227,7 @@ class GraphClassifier(_Estimator):
         model: Literal["gcn", "gat", "gatv2", "gin", "sage", "sgc", "appnp", "pna", "h2gcn", "mlp", "jk-cat", "jk-max", "jk-lstm", "jk-cat-gin", "jk-max-gin", "jk-lstm-gin", "gcnii", "gpr-gnn", "gpr-gin", "rgcn", "adagcn", "rung", "soft-median", "gnnguard", "elastic-gnn", "evennet", "airgnn", "gcn-k"] | ModelChoice | None = None,
         *,
         features: Literal["auto", "as-loaded", "row-normalised", "standardised"] | None = None,
-        operator: Literal["usual", "A", "L", "Q", "L_rw", "L_sym", "A_hat", "H", "cgso"] | OperatorChoice | None = None,
+        operator: Literal["default", "A", "L", "Q", "L_rw", "L_sym", "A_hat", "H", "cgso"] | OperatorChoice | None = None,
         depth: Literal["fixed", "admp-st", "admp-alm"] | DepthChoice | None = None,
         weights: Literal["free", "orthonormal", "parseval"] | WeightsChoice | None = None,
         inference: Literal["plain", "robust-crf", "smoothing", "clean-crf", "good-at"] | InferenceChoice | None = None,
@@ -312,7 +312,7 @@ class GraphClassifier(_Estimator):
     ) -> None: ...
     model: Literal["gcn", "gat", "gatv2", "gin", "sage", "sgc", "appnp", "pna", "h2gcn", "mlp", "jk-cat", "jk-max", "jk-lstm", "jk-cat-gin", "jk-max-gin", "jk-lstm-gin", "gcnii", "gpr-gnn", "gpr-gin", "rgcn", "adagcn", "rung", "soft-median", "gnnguard", "elastic-gnn", "evennet", "airgnn", "gcn-k"] | ModelChoice | None
     features: Literal["auto", "as-loaded", "row-normalised", "standardised"] | None
-    operator: Literal["usual", "A", "L", "Q", "L_rw", "L_sym", "A_hat", "H", "cgso"] | OperatorChoice | None
+    operator: Literal["default", "A", "L", "Q", "L_rw", "L_sym", "A_hat", "H", "cgso"] | OperatorChoice | None
     depth: Literal["fixed", "admp-st", "admp-alm"] | DepthChoice | None
     weights: Literal["free", "orthonormal", "parseval"] | WeightsChoice | None
     inference: Literal["plain", "robust-crf", "smoothing", "clean-crf", "good-at"] | InferenceChoice | None

@@ -97,12 +97,12 @@ impl<'a> Search<'a> {
             network.network().config().backbone.default_operator(),
         ) {
             (OperatorChoice::Classical(kind), _)
-            | (OperatorChoice::Usual, DefaultOperator::Classical(kind)) => kind,
+            | (OperatorChoice::Default, DefaultOperator::Classical(kind)) => kind,
             // A learned operator needs the pairs of the relaxation alone.
             (OperatorChoice::Cgso(_), _) if through.defense.is_some() => {
-                ClassicalOperator::NormalisedAdjacency
+                ClassicalOperator::NORMALISED_ADJACENCY
             }
-            (OperatorChoice::Usual, _) | (OperatorChoice::Cgso(_), _) => {
+            (OperatorChoice::Default, _) | (OperatorChoice::Cgso(_), _) => {
                 return Err(not_relaxable::<A>(network));
             }
         };

@@ -231,7 +231,7 @@ mod tests {
                 "{e}"
             );
         }
-        let values = OperatorChoice::Classical(ClassicalOperator::NormalisedAdjacency);
+        let values = OperatorChoice::Classical(ClassicalOperator::NORMALISED_ADJACENCY);
         for (backbone, operator) in [(Backbone::GAT, values), (Backbone::PNA, values)] {
             let model = untrained_with(&graph, backbone, operator);
             let e = run(&model, &graph, QUICK, 1).unwrap_err().to_string();
@@ -261,7 +261,7 @@ mod tests {
     fn learned_operators_are_seen_through() {
         let graph = graph(1);
         for centrality in ["degree", "core", "closed-degree"] {
-            let init = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
+            let init = Initialisation::Of(ClassicalOperator::NORMALISED_ADJACENCY);
             let operator = OperatorChoice::Cgso(Cgso {
                 centrality: centrality.parse().unwrap(),
                 init,

@@ -44,7 +44,7 @@ pub fn trained(graph: &Graph, backbone: Backbone) -> WhiteBox {
 
 /// Returns a model with its initial weights.
 pub fn untrained(graph: &Graph, backbone: Backbone) -> WhiteBox {
-    untrained_with(graph, backbone, OperatorChoice::Usual)
+    untrained_with(graph, backbone, OperatorChoice::Default)
 }
 
 /// Returns a model with its initial weights, on an operator.

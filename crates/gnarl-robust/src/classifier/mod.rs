@@ -423,7 +423,7 @@ mod tests {
                 ..NetworkConfig::new(backbone.where_taken("heads", 2))
             };
             let network = Network::new(&config, &Shape::new(40, 3, 1.0), 5).unwrap();
-            let model = WhiteBox::new(network, OperatorChoice::Usual).unwrap();
+            let model = WhiteBox::new(network, OperatorChoice::Default).unwrap();
             let Some(reduced) = model.reduced().unwrap() else {
                 continue;
             };
@@ -467,7 +467,7 @@ mod tests {
             5,
         )
         .unwrap();
-        let e = WhiteBox::new(network, OperatorChoice::Usual)
+        let e = WhiteBox::new(network, OperatorChoice::Default)
             .unwrap()
             .scores(&graph())
             .unwrap_err()

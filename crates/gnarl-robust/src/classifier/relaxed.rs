@@ -60,7 +60,7 @@ impl Relaxed {
             .filter(|&w| w > 0.0)
             .fold(1.0, f32::min);
 
-        let has_diagonal = !matches!(kind, Op::Adjacency | Op::MeanAggregation);
+        let has_diagonal = !matches!(kind, Op::ADJACENCY | Op::MEAN_AGGREGATION);
         let Entries {
             offsets,
             rows,
@@ -138,7 +138,7 @@ impl Relaxed {
             Some((pairs, weights)) => operator.with_pairs(pairs, weights, scales),
             None => Ok(operator),
         };
-        if self.kind == Op::Adjacency {
+        if self.kind == Op::ADJACENCY {
             return Ok(with_absent(self.pattern.with_values(&a)?, [None, None])?);
         }
         let ones = Tensor::ones((self.pattern.num_cols(), 1), DType::F32, &Device::Cpu)?;
@@ -152,29 +152,29 @@ impl Relaxed {
         let by_node = |x: &Tensor| x.reshape((self.pattern.num_cols(), 1)).map(Some);
         let inverse = || ((&degrees - self.floor)?.relu()? + self.floor)?.powf(-1.0);
         let (values, scales) = match self.kind {
-            Op::Adjacency => (a, [None, None]),
-            Op::Laplacian => (
+            Op::ADJACENCY => (a, [None, None]),
+            Op::LAPLACIAN => (
                 ((by_row(&degrees)? * &self.diagonal)? - a)?,
                 [Some(ones.neg()?), None],
             ),
-            Op::SignlessLaplacian => (((by_row(&degrees)? * &self.diagonal)? + a)?, [None, None]),
-            Op::MeanAggregation => {
+            Op::SIGNLESS_LAPLACIAN => (((by_row(&degrees)? * &self.diagonal)? + a)?, [None, None]),
+            Op::MEAN_AGGREGATION => {
                 let inverse = inverse()?;
                 ((a * by_row(&inverse)?)?, [by_node(&inverse)?, None])
             }
-            Op::RandomWalkLaplacian => {
+            Op::RANDOM_WALK_LAPLACIAN => {
                 let inverse = inverse()?;
                 (
                     (self.presence(&degrees)? - (a * by_row(&inverse)?)?)?,
                     [by_node(&inverse.neg()?)?, None],
                 )
             }
-            Op::SymmetricLaplacian => {
+            Op::SYMMETRIC_LAPLACIAN => {
                 let root = inverse()?.sqrt()?;
                 let values = (self.presence(&degrees)? - (a * by_both(&root)?)?)?;
                 (values, [by_node(&root.neg()?)?, by_node(&root)?])
             }
-            Op::NormalisedAdjacency => {
+            Op::NORMALISED_ADJACENCY => {
                 let root = (&degrees + 1.0)?.powf(-0.5)?;
                 (
                     ((a + &self.diagonal)? * by_both(&root)?)?,
@@ -333,7 +333,7 @@ impl Differentiable for WhiteBox {
     fn ready<'a>(&'a self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>> {
         let pairs = Relaxed::new(
             graph,
-            Op::NormalisedAdjacency,
+            Op::NORMALISED_ADJACENCY,
             &relaxed.pairs()[relaxed.num_edges()..],
         )?;
         let learned = self.learned_operator(graph)?;

@@ -80,7 +80,7 @@ impl Preprocess for Gdc {
 impl OperatorOverride for Gdc {
     fn propagation(&self, graph: &Graph) -> Result<Propagation> {
         self.check()?;
-        let mut rows = self.visited(&ClassicalOperator::Adjacency.matrix(graph)?, self.k);
+        let mut rows = self.visited(&ClassicalOperator::ADJACENCY.matrix(graph)?, self.k);
         for row in &mut rows {
             let sum: f64 = row.iter().map(|(_, value)| value).sum();
             row.iter_mut().for_each(|(_, value)| *value /= sum);
@@ -95,8 +95,8 @@ impl Differentiable for Gdc {
         let candidates: Vec<Pair> = relaxed.pairs()[relaxed.num_edges()..].to_vec();
         let of = |kind| Relaxed::new(graph, kind, &candidates);
         let (adjacency, a_hat) = (
-            of(ClassicalOperator::Adjacency)?,
-            of(ClassicalOperator::NormalisedAdjacency)?,
+            of(ClassicalOperator::ADJACENCY)?,
+            of(ClassicalOperator::NORMALISED_ADJACENCY)?,
         );
         Ok(Box::new(move |_, weights| {
             let walk = a_hat.operator_of(weights)?;
@@ -283,7 +283,7 @@ mod tests {
     /// entries of each row, and divides them by their sum.
     fn reference(graph: &Graph, gdc: &Gdc) -> Vec<f32> {
         let n = graph.num_nodes();
-        let a_hat = ClassicalOperator::NormalisedAdjacency
+        let a_hat = ClassicalOperator::NORMALISED_ADJACENCY
             .matrix(graph)
             .unwrap()
             .to_dense();
@@ -374,7 +374,7 @@ mod tests {
             .filter(|&(u, v)| !graph.has_edge(u, v))
             .collect();
         let relaxed =
-            Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &candidates).unwrap();
+            Relaxed::new(&graph, ClassicalOperator::NORMALISED_ADJACENCY, &candidates).unwrap();
         let gdc = Gdc {
             k: 9,
             ..Gdc::default()
@@ -405,7 +405,7 @@ mod tests {
             .filter(|&(u, v)| !graph.has_edge(u, v))
             .collect();
         let relaxed =
-            Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &candidates).unwrap();
+            Relaxed::new(&graph, ClassicalOperator::NORMALISED_ADJACENCY, &candidates).unwrap();
         let gdc = Gdc { alpha: 0.4, k: 9 };
         let filter = gdc.ready(&graph, &relaxed).unwrap();
         let x = gnarl_tensor::testing::random(&[9, 2], 4);

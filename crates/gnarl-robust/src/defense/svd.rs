@@ -88,7 +88,7 @@ impl Preprocess for Svd {
 impl OperatorOverride for Svd {
     fn propagation(&self, graph: &Graph) -> Result<Propagation> {
         let Eigenpairs { vectors, values } =
-            self.eigenpairs(&ClassicalOperator::Adjacency.matrix(graph)?, self.rank)?;
+            self.eigenpairs(&ClassicalOperator::ADJACENCY.matrix(graph)?, self.rank)?;
         let rank = values.len();
         let left = vectors.broadcast_mul(&Tensor::from_vec(values, (1, rank), &Device::Cpu)?)?;
         Ok(normalised(&left, &vectors.t()?.contiguous()?, self.min_degree)?.into())
@@ -98,7 +98,7 @@ impl OperatorOverride for Svd {
 impl Differentiable for Svd {
     fn ready<'a>(&'a self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>> {
         let candidates: Vec<Pair> = relaxed.pairs()[relaxed.num_edges()..].to_vec();
-        let adjacency = Relaxed::new(graph, ClassicalOperator::Adjacency, &candidates)?;
+        let adjacency = Relaxed::new(graph, ClassicalOperator::ADJACENCY, &candidates)?;
         Ok(Box::new(move |_, weights| {
             let operator = adjacency.operator_of(weights)?;
             let [kept, cut] = self.kept_and_cut(&nonzero(&operator)?)?;
@@ -271,7 +271,7 @@ mod tests {
         let a_hat = dense(
             &gnarl_nn::networks::layer::classical(
                 &triangle,
-                ClassicalOperator::NormalisedAdjacency,
+                ClassicalOperator::NORMALISED_ADJACENCY,
             )
             .unwrap(),
         );
@@ -286,7 +286,7 @@ mod tests {
             .filter(|&(u, v)| !graph.has_edge(u, v))
             .collect();
         let relaxed =
-            Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &candidates).unwrap();
+            Relaxed::new(&graph, ClassicalOperator::NORMALISED_ADJACENCY, &candidates).unwrap();
         let svd = Svd {
             rank: 6,
             ..Svd::default()
@@ -317,7 +317,8 @@ mod tests {
             .filter(|&(u, v)| !graph.has_edge(u, v))
             .take(4)
             .collect();
-        let relaxed = Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &apart).unwrap();
+        let relaxed =
+            Relaxed::new(&graph, ClassicalOperator::NORMALISED_ADJACENCY, &apart).unwrap();
         let svd = Svd {
             rank: 5,
             ..Svd::default()
@@ -379,7 +380,7 @@ mod tests {
     #[test]
     fn gradients_reach_weights() {
         let graph = erdos_renyi(8, 0.5, 3).unwrap();
-        let relaxed = Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &[]).unwrap();
+        let relaxed = Relaxed::new(&graph, ClassicalOperator::NORMALISED_ADJACENCY, &[]).unwrap();
         let svd = Svd {
             rank: 8,
             ..Svd::default()

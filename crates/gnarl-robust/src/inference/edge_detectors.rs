@@ -601,7 +601,7 @@ fn relaxable(network: &WhiteBox) -> Option<(&WhiteBox, gnarl_graph::operator::Cl
         network.network().config().backbone.default_operator(),
     ) {
         (OperatorChoice::Classical(kind), _)
-        | (OperatorChoice::Usual, DefaultOperator::Classical(kind)) => Some((network, kind)),
+        | (OperatorChoice::Default, DefaultOperator::Classical(kind)) => Some((network, kind)),
         _ => None,
     }
 }

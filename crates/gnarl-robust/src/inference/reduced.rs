@@ -241,7 +241,7 @@ mod tests {
         let network =
             Network::new(&config, &gnarl_nn::networks::Shape::new(40, 3, 1.0), 5).unwrap();
         (
-            WhiteBox::new(network, OperatorChoice::Usual).unwrap(),
+            WhiteBox::new(network, OperatorChoice::Default).unwrap(),
             graph,
         )
     }

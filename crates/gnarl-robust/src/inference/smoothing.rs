@@ -229,7 +229,7 @@ mod tests {
             &gnarl_nn::networks::Shape::new(40, 3, 1.0),
             5,
         );
-        let model = WhiteBox::new(network.unwrap(), OperatorChoice::Usual).unwrap();
+        let model = WhiteBox::new(network.unwrap(), OperatorChoice::Default).unwrap();
         assert!(model.reduced().unwrap().is_some());
         // Classes of a hundred samples: with weights of one, every share is a whole number of
         // hundredths.

@@ -492,7 +492,7 @@ mod tests {
         };
         WhiteBox::new(
             Network::new(&config, &gnarl_nn::networks::Shape::new(30, 3, 1.0), 5).unwrap(),
-            OperatorChoice::Usual,
+            OperatorChoice::Default,
         )
         .unwrap()
     }

@@ -55,7 +55,7 @@ pub(crate) mod all {
 /// use gnarl_tensor::{Device, Operator, Tensor};
 /// use gnarl_graph::{Graph, operator::ClassicalOperator};
 /// let path = Graph::from_edges(3, [(0, 1), (1, 2)])?.0;
-/// let mean = Operator::constant(&ClassicalOperator::MeanAggregation.matrix(&path)?);
+/// let mean = Operator::constant(&ClassicalOperator::MEAN_AGGREGATION.matrix(&path)?);
 /// let x = Tensor::new(&[[1f32], [2.0], [5.0]], &Device::Cpu)?;
 /// assert_eq!(mean.apply(&x)?.to_vec2::<f32>()?, [[2.0], [3.0], [2.0]]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

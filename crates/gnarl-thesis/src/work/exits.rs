@@ -82,6 +82,6 @@ pub(super) fn with_exits(backbone: Backbone, scheme: Scheme) -> Model {
     Model::new(backbone).depth(Exits {
         scheme,
         max_depth: MAX_DEPTH,
-        policy: Kind::Buckets(Centralities::one(Centrality::Degree)),
+        policy: Kind::Buckets(Centralities::one(Centrality::DEGREE)),
     })
 }

@@ -42,6 +42,7 @@ use gnarl::model::{Fitted, Model};
 use gnarl::study::attack::AttackCache;
 use gnarl::study::train::{Run, TrainResult, TrainStudy};
 use gnarl_graph::Result;
+use gnarl_nn::operator::OperatorChoice;
 use gnarl_nn::train::Callbacks;
 
 pub use attacked::{AttackedRow, UnderAttack};
@@ -295,6 +296,7 @@ pub struct Runs<More> {
     /// The recipe of the settings.
     pub recipe: Recipe,
     /// The model, with every option that applies filled in.
+    #[serde(serialize_with = "write_model")]
     pub model: Model,
     /// The settings of this kind of work.
     #[serde(flatten)]
@@ -371,6 +373,16 @@ fn write_by_name<S: serde::Serializer>(
     to: S,
 ) -> std::result::Result<S::Ok, S::Error> {
     to.collect_str(value)
+}
+
+/// Stores a model. Its default operator has the earlier name `usual`: cells are found by the text of
+/// their configuration, so that cells from before it was renamed are found.
+fn write_model<S: serde::Serializer>(model: &Model, to: S) -> std::result::Result<S::Ok, S::Error> {
+    let mut stored = serde_json::to_value(model).map_err(serde::ser::Error::custom)?;
+    if model.operator == OperatorChoice::Default {
+        stored["operator"] = "usual".into();
+    }
+    stored.serialize(to)
 }
 
 /// Runs a study; `None` if it was stopped before all of its runs were done.

@@ -61,9 +61,9 @@ impl Property {
             }) as f64),
             Property::Density => Ok(properties::density(graph)),
             Property::MeanDegree => Ok(properties::degree_summary(graph).mean),
-            Property::MeanPageRank => mean(Centrality::PageRank),
-            Property::MeanCore => mean(Centrality::Core),
-            Property::MeanWalks => mean(Centrality::Walks { length: 2 }),
+            Property::MeanPageRank => mean(Centrality::PAGERANK),
+            Property::MeanCore => mean(Centrality::CORE),
+            Property::MeanWalks => mean(Centrality::WALKS),
             Property::Neighbours { radius } => Ok(log2_neighbours_at_least(
                 graph.num_nodes(),
                 f64::from(radius),

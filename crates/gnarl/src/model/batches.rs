@@ -703,7 +703,7 @@ mod tests {
     fn parts_of_a_step_descend_as_the_whole_does() {
         let graphs = parts();
         let (ids, classes): (Vec<u32>, Vec<u32>) = (0..129).map(|i| (i, i % 3)).unzip();
-        let (operator, features) = (OperatorChoice::Usual, Scaler::AsLoaded);
+        let (operator, features) = (OperatorChoice::Default, Scaler::AsLoaded);
         let preparation = GraphPreparation {
             operator,
             features,

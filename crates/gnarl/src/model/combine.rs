@@ -239,7 +239,7 @@ fn of_operator(model: &Model) -> Vec<Need> {
         }
         OperatorChoice::Classical(_) => &[Of(C::MessagePassing), Of(C::EdgeWeights)],
         OperatorChoice::Cgso(_) => &[Of(C::MessagePassing), Of(C::LearnableOperator)],
-        OperatorChoice::Usual => &[],
+        OperatorChoice::Default => &[],
     };
     let mut all = vec![Need::new("operator", model.operator, needs)];
     let rates = [

@@ -500,7 +500,7 @@ mod tests {
     #[test]
     fn fixed_degrees_survive_a_change_of_structure() {
         let preparation = |graphs: &[Graph]| GraphPreparation {
-            operator: OperatorChoice::Usual,
+            operator: OperatorChoice::Default,
             features: Scaler::AsLoaded,
             node_features: NodeFeatures::of(graphs),
         };
@@ -542,7 +542,7 @@ mod tests {
             Backbone::JK_CAT_GIN,
         ] {
             let preparation = GraphPreparation {
-                operator: OperatorChoice::Usual,
+                operator: OperatorChoice::Default,
                 features: Scaler::AsLoaded,
                 node_features: NodeFeatures::of(graphs),
             };
@@ -561,7 +561,7 @@ mod tests {
             let classifier = GraphClassifier::new(&config, &data.shape(2), 1).unwrap();
             let batch = data.batch(&[0]).unwrap();
             let (propagation, input) = (
-                propagation_of_union(TASK, &graph, graphs, backbone, OperatorChoice::Usual)
+                propagation_of_union(TASK, &graph, graphs, backbone, OperatorChoice::Default)
                     .unwrap(),
                 batch.input.clone(),
             );

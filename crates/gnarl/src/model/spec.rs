@@ -120,7 +120,7 @@ mod tests {
     fn a_model_is_written_and_read_back() {
         let plain = Model::new(Backbone::GATV2);
         let full = plain
-            .operator(Cgso::by(Centrality::Core))
+            .operator(Cgso::by(Centrality::CORE))
             .depth(Exits::st(3))
             .augment(DropEdge::new(0.1))
             .epochs(7)

@@ -33,7 +33,7 @@ macro_rules! choose {
 ///
 /// ```
 /// use gnarl::prelude::*;
-/// let model = Model::new(Backbone::GCN).operator(Cgso::by(Centrality::Core)).weights(Orthonormal::default());
+/// let model = Model::new(Backbone::GCN).operator(Cgso::by(Centrality::CORE)).weights(Orthonormal::default());
 /// let text = model.to_toml()?;
 /// assert_eq!(Model::from_toml(&text)?, model);
 /// # Ok::<(), gnarl_graph::Error>(())
@@ -496,7 +496,7 @@ mod tests {
         );
         assert_eq!(
             fail(&[("centrality", "core")]),
-            "centrality: belongs to cgso, and the operator is usual"
+            "centrality: belongs to cgso, and the operator is default"
         );
         assert_eq!(
             fail(&[("hiden", "3")]),

@@ -59,7 +59,7 @@ impl Family for Buckets {
 
     fn refused_on(centralities: Centralities, task: Task) -> Option<&'static str> {
         let mut all = centralities.iter();
-        (task == Task::Graph && all.any(|kind| kind == Centrality::PageRank)).then_some(
+        (task == Task::Graph && all.any(|kind| kind == Centrality::PAGERANK)).then_some(
             "does not work for graphs of a set, whose mean PageRank is 1 / size; use size",
         )
     }

@@ -188,16 +188,16 @@ policies! {
     Echo = "echo", "A pool that also uses the predictions for the neighbours.", pool::Pool, pool::Evidence::Neighbours;
 }
 
-const WALKS: Centrality = Centrality::Walks { length: 2 };
+const WALKS: Centrality = Centrality::WALKS;
 
 /// Centralities of ADMP-GNN and two grids.
 const BY_BUCKETS: [Kind; 6] = [
-    Kind::Buckets(Centralities::one(Centrality::Degree)),
-    Kind::Buckets(Centralities::one(Centrality::Core)),
+    Kind::Buckets(Centralities::one(Centrality::DEGREE)),
+    Kind::Buckets(Centralities::one(Centrality::CORE)),
     Kind::Buckets(Centralities::one(WALKS)),
-    Kind::Buckets(Centralities::one(Centrality::PageRank)),
-    Kind::Buckets(Centralities::sum(Centrality::Degree, Centrality::Core)),
-    Kind::Buckets(Centralities::sum(WALKS, Centrality::PageRank)),
+    Kind::Buckets(Centralities::one(Centrality::PAGERANK)),
+    Kind::Buckets(Centralities::sum(Centrality::DEGREE, Centrality::CORE)),
+    Kind::Buckets(Centralities::sum(WALKS, Centrality::PAGERANK)),
 ];
 
 const fn all() -> [Kind; BY_BUCKETS.len() + NUM_NAMED] {

@@ -181,11 +181,11 @@ mod tests {
         let structure = Structure::of_graphs(&graphs, &kinds).unwrap();
         assert_eq!(structure.sizes().unwrap(), [5.0, 3.0, 0.0, 1.0]);
         assert_eq!(
-            structure.centrality(Centrality::Degree).unwrap(),
+            structure.centrality(Centrality::DEGREE).unwrap(),
             [1.6, 2.0, 0.0, 0.0]
         );
         assert_eq!(
-            structure.centrality(Centrality::Core).unwrap(),
+            structure.centrality(Centrality::CORE).unwrap(),
             [1.0, 2.0, 0.0, 0.0]
         );
         assert_eq!(structure.neighbours(0), [0u32; 0]);
@@ -196,7 +196,7 @@ mod tests {
             [5.0, 7.0]
         );
         let walks = structure
-            .centrality(Centrality::Walks { length: 2 })
+            .centrality(Centrality::WALKS)
             .unwrap_err()
             .to_string();
         assert!(walks.contains("was not computed"), "{walks}");

@@ -82,7 +82,7 @@ mod tests {
         let graph = random_features(erdos_renyi(14, 0.25, 5).unwrap(), 9);
         for backbone in [Backbone::GCN, Backbone::GIN, Backbone::SGC, Backbone::MLP] {
             for layers in [1, 2, 3] {
-                for operator in [OperatorChoice::Usual]
+                for operator in [OperatorChoice::Default]
                     .into_iter()
                     .chain(Op::ALL.map(OperatorChoice::Classical))
                 {
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn one_linear_map_by_hand() {
         let graph = with_features(Graph::empty(1).unwrap(), 2, vec![0.0, 0.0]);
-        let model = planted(Op::NormalisedAdjacency, 2, 2, &[&[3.0, 0.0, 4.0, 5.0]]);
+        let model = planted(Op::NORMALISED_ADJACENCY, 2, 2, &[&[3.0, 0.0, 4.0, 5.0]]);
         let bounds = Bounds::new(&model, &graph).unwrap();
         let expected = [
             (Norm::L1, [9.0, 41f64.sqrt(), 5.0]),
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn walks_are_as_long_as_there_are_rounds() {
         let graph = with_features(path(3).unwrap(), 1, vec![10.0; 3]);
-        let model = planted(Op::Adjacency, 1, 1, &[&[2.0], &[0.5]]);
+        let model = planted(Op::ADJACENCY, 1, 1, &[&[2.0], &[0.5]]);
         let bounds = Bounds::new(&model, &graph).unwrap();
         let found = bounds
             .within(Budget::Features {

@@ -36,7 +36,7 @@ impl Structure {
         let backbone = model.network().config().backbone;
         let operator = match (model.operator(), backbone.default_operator()) {
             (OperatorChoice::Classical(op), _)
-            | (OperatorChoice::Usual, DefaultOperator::Classical(op)) => op,
+            | (OperatorChoice::Default, DefaultOperator::Classical(op)) => op,
             _ => return Err(
                 "flips under an operator that is learned from centralities: they change everywhere"
                     .into(),
@@ -80,8 +80,8 @@ impl Structure {
     /// Upper bound on `||Φ||_2` on any graph.
     pub fn most_norm(&self) -> f64 {
         match self.operator {
-            Op::NormalisedAdjacency => 1.0,
-            Op::SymmetricLaplacian => 2.0,
+            Op::NORMALISED_ADJACENCY => 1.0,
+            Op::SYMMETRIC_LAPLACIAN => 2.0,
             _ => f64::INFINITY,
         }
     }
@@ -100,16 +100,18 @@ impl Structure {
         let (norm, change) = (self.norm, |c: f64| if flips == 0 { 0.0 } else { c });
         let stanley = ((8.0 * r + 1.0).sqrt() - 1.0) / 2.0;
         let (spectral, rows) = match self.operator {
-            Op::Adjacency => ([norm + stanley, stanley], [most, r]),
-            Op::Laplacian | Op::SignlessLaplacian => {
+            Op::ADJACENCY => ([norm + stanley, stanley], [most, r]),
+            Op::LAPLACIAN | Op::SIGNLESS_LAPLACIAN => {
                 ([norm + r + 1.0, r + 1.0], [2.0 * most, 2.0 * r])
             }
-            Op::NormalisedAdjacency => {
+            Op::NORMALISED_ADJACENCY => {
                 ([1.0, 2.0], [(most + 1.0).sqrt(), 2.0 * (most + 1.0).sqrt()])
             }
-            Op::SymmetricLaplacian => ([2.0, 2.0], [1.0 + most.sqrt(), 2.0 * (1.0 + most.sqrt())]),
-            Op::RandomWalkLaplacian => ([1.0 + most.sqrt(), 2.0 * (1.0 + most.sqrt())], [2.0, 2.0]),
-            Op::MeanAggregation => ([most.sqrt(), 2.0 * most.sqrt()], [1.0, 2.0]),
+            Op::SYMMETRIC_LAPLACIAN => ([2.0, 2.0], [1.0 + most.sqrt(), 2.0 * (1.0 + most.sqrt())]),
+            Op::RANDOM_WALK_LAPLACIAN => {
+                ([1.0 + most.sqrt(), 2.0 * (1.0 + most.sqrt())], [2.0, 2.0])
+            }
+            Op::MEAN_AGGREGATION => ([most.sqrt(), 2.0 * most.sqrt()], [1.0, 2.0]),
         };
         OperatorChange {
             spectral: [spectral[0], change(spectral[1])],
@@ -127,7 +129,7 @@ impl Structure {
     pub fn change(&self, messages: &[f64], flips: usize) -> f64 {
         let by_degree = !matches!(
             self.operator,
-            Op::Adjacency | Op::Laplacian | Op::SignlessLaplacian
+            Op::ADJACENCY | Op::LAPLACIAN | Op::SIGNLESS_LAPLACIAN
         );
         let held = |near: &Vec<u32>| {
             if by_degree {
@@ -138,7 +140,7 @@ impl Structure {
         };
         let touched = largest(self.neighbourhoods.iter().map(held), 2 * flips).min(total(messages));
         let whole = self.operator_change(flips).spectral[1] * touched;
-        if self.operator != Op::NormalisedAdjacency {
+        if self.operator != Op::NORMALISED_ADJACENCY {
             return whole;
         }
         let size = |u: usize| self.neighbourhoods[u].len() as f64;
@@ -178,7 +180,7 @@ fn largest(squares: impl Iterator<Item = f64>, count: usize) -> f64 {
 
 /// Returns true if an operator of an undirected graph is a symmetric matrix.
 fn symmetric(operator: Op) -> bool {
-    !matches!(operator, Op::RandomWalkLaplacian | Op::MeanAggregation)
+    !matches!(operator, Op::RANDOM_WALK_LAPLACIAN | Op::MEAN_AGGREGATION)
 }
 
 #[cfg(test)]
@@ -199,13 +201,13 @@ mod tests {
     /// nothing changes.
     #[test]
     fn one_flip_by_hand() {
-        let adjacency = path(Op::Adjacency);
+        let adjacency = path(Op::ADJACENCY);
         assert_eq!(
             adjacency.operator_change(1).spectral,
             [2f64.sqrt() + 1.0, 1.0]
         );
         assert_eq!(adjacency.operator_change(1).rows, [3.0, 1.0]);
-        assert_eq!(path(Op::Laplacian).operator_change(1).spectral[1], 2.0);
+        assert_eq!(path(Op::LAPLACIAN).operator_change(1).spectral[1], 2.0);
         // The flip meets the two largest of the messages 3, 4 and 12.
         assert!((adjacency.change(&[3.0, 4.0, 12.0], 1) - 160f64.sqrt()).abs() < 1e-12);
         for operator in Op::ALL {

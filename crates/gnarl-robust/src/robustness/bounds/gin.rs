@@ -46,7 +46,7 @@ mod tests {
         ["layers.0.mlp.0.weight", "layers.0.mlp.1.weight"]
             .iter()
             .for_each(|w| plant(network.params(), w, &[1.0]));
-        let model = WhiteBox::new(network, OperatorChoice::Usual).unwrap();
+        let model = WhiteBox::new(network, OperatorChoice::Default).unwrap();
         let graph = with_features(path(2).unwrap(), 1, vec![3.0, 4.0]);
         let bounds = Bounds::new(&model, &graph).unwrap();
         let found = bounds

@@ -121,7 +121,7 @@ mod tests {
             ..network
         };
         let classifier = GraphClassifier::new(&config, &Shape::new(in_dim, 3, 1.0), 5).unwrap();
-        WhiteBox::of_graphs(classifier, OperatorChoice::Usual, degrees).unwrap()
+        WhiteBox::of_graphs(classifier, OperatorChoice::Default, degrees).unwrap()
     }
 
     fn network(backbone: Backbone) -> NetworkConfig {
@@ -155,7 +155,7 @@ mod tests {
             let classifier = GraphClassifier::new(&config, &Shape::new(1, 2, 0.0), 1).unwrap();
             plant(classifier.params(), "layers.0.weight", &[1.0]);
             plant(classifier.params(), "head.weight", &[3.0, -4.0]);
-            let model = WhiteBox::of_graphs(classifier, OperatorChoice::Usual, None).unwrap();
+            let model = WhiteBox::of_graphs(classifier, OperatorChoice::Default, None).unwrap();
             let bounds = Bounds::new(&model, &graph).unwrap();
             let found = bounds
                 .within(Budget::Features {

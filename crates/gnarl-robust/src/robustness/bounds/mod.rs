@@ -341,7 +341,7 @@ mod tests {
         let network = |config: &NetworkConfig| {
             WhiteBox::new(
                 Network::new(config, &Shape::new(5, 3, 1.0), 1).unwrap(),
-                OperatorChoice::Usual,
+                OperatorChoice::Default,
             )
         };
         for backbone in [

@@ -253,8 +253,8 @@ mod tests {
     fn no_greedy_attacker_exceeds_it() {
         let graph = random_features(erdos_renyi(9, 0.3, 2).unwrap(), 3);
         for (backbone, operator) in [
-            (Backbone::GCN, OperatorChoice::Usual),
-            (Backbone::GIN, OperatorChoice::Usual),
+            (Backbone::GCN, OperatorChoice::Default),
+            (Backbone::GIN, OperatorChoice::Default),
         ] {
             let model = model(&config(backbone, 2), 3, operator, 3);
             let bounds = Bounds::new(&model, &graph).unwrap();
@@ -278,7 +278,7 @@ mod tests {
     fn structure_by_hand() {
         // One edge, one layer of A: without the edge all of X is lost.
         let graph = with_features(path(2).unwrap(), 1, vec![3.0, 4.0]);
-        let model = planted(Op::Adjacency, 1, 1, &[&[1.0]]);
+        let model = planted(Op::ADJACENCY, 1, 1, &[&[1.0]]);
         let bounds = Bounds::new(&model, &graph).unwrap();
         let found = get(
             &bounds.within(Budget::Structure { flips: 1 }).unwrap(),
@@ -294,7 +294,7 @@ mod tests {
         // Two isolated nodes are joined: A_hat goes from the identity to 1/2 everywhere, 3 and -4
         // become -1/2 twice.
         let graph = with_features(Graph::empty(2).unwrap(), 1, vec![3.0, -4.0]);
-        let model = planted(Op::NormalisedAdjacency, 1, 1, &[&[1.0]]);
+        let model = planted(Op::NORMALISED_ADJACENCY, 1, 1, &[&[1.0]]);
         let found = Bounds::new(&model, &graph)
             .unwrap()
             .within(Budget::Structure { flips: 1 })
@@ -314,7 +314,7 @@ mod tests {
         // leaves 1 of 5, the removed leaf all of 5, which is sqrt 30. The published bound has sqrt
         // 6 times 1 plus twice the product of norms.
         let graph = with_features(star(6).unwrap(), 1, vec![1.0; 6]);
-        let model = planted(Op::Adjacency, 1, 1, &[&[0.01], &[0.01]]);
+        let model = planted(Op::ADJACENCY, 1, 1, &[&[0.01], &[0.01]]);
         let bounds = Bounds::new(&model, &graph).unwrap();
         let cut = flipped(&graph, &[(0, 1)]).unwrap();
         let seen = moved(&model, &graph, &cut).scores.l2;

@@ -311,12 +311,12 @@ impl Sum {
         }
         let operator = match (operator, plan.backbone.default_operator()) {
             (OperatorChoice::Classical(op), _)
-            | (OperatorChoice::Usual, DefaultOperator::Classical(op)) => op,
+            | (OperatorChoice::Default, DefaultOperator::Classical(op)) => op,
             _ => return Err("flips under an operator that is learned are not covered".into()),
         };
         match (operator, plan.backbone) {
-            (Op::NormalisedAdjacency, Backbone::Gcn(_) | Backbone::Sgc(_)) => Ok(Self::Normalised),
-            (Op::Adjacency, Backbone::Gin(_)) => Ok(Self::Plain),
+            (Op::NORMALISED_ADJACENCY, Backbone::Gcn(_) | Backbone::Sgc(_)) => Ok(Self::Normalised),
+            (Op::ADJACENCY, Backbone::Gin(_)) => Ok(Self::Plain),
             (operator, backbone) => Err(format!(
                 "flips under {operator} of {backbone} are not covered"
             )),

@@ -107,7 +107,7 @@ impl<'a> Propagated<'a> {
         let config = model.network().config();
         let operator = match (model.operator(), config.backbone.default_operator()) {
             (OperatorChoice::Classical(op), _)
-            | (OperatorChoice::Usual, DefaultOperator::Classical(op)) => Some(op),
+            | (OperatorChoice::Default, DefaultOperator::Classical(op)) => Some(op),
             _ => None,
         };
         let (teleport, steps) = match config.backbone {
@@ -122,7 +122,7 @@ impl<'a> Propagated<'a> {
                 ));
             }
         };
-        if operator != Some(Op::NormalisedAdjacency) || model.graph_classifier().is_some() {
+        if operator != Some(Op::NORMALISED_ADJACENCY) || model.graph_classifier().is_some() {
             return Err(Error::argument(
                 OP,
                 "they are for nodes of one graph and propagation by A_hat",

@@ -571,7 +571,7 @@ mod tests {
                     head: with_head,
                     ..NetworkConfig::new(backbone.where_taken("heads", 2))
                 };
-                let network = model(&config, 70, OperatorChoice::Usual, 3);
+                let network = model(&config, 70, OperatorChoice::Default, 3);
                 let outside = FromFn {
                     num_classes: 3,
                     function: |graph: &Graph| network.scores(graph),
@@ -641,7 +641,7 @@ mod tests {
                 ..NetworkConfig::new(Backbone::GCN)
             },
             30,
-            OperatorChoice::Usual,
+            OperatorChoice::Default,
             3,
         );
         // Its classes depend on features and on degrees.

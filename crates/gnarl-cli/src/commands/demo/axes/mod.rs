@@ -54,7 +54,7 @@ const EPOCHS: usize = 80;
 /// Last exit of the model with all axes together, which also has a fixed initialisation of the
 /// operator. Six exits, each with an initialisation selected among all, would take minutes.
 const LAST_OF_ALL: usize = 2;
-const INIT_OF_ALL: Initialisation = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
+const INIT_OF_ALL: Initialisation = Initialisation::Of(ClassicalOperator::NORMALISED_ADJACENCY);
 /// Noise budget of [GCORN](https://arxiv.org/abs/2404.17947)'s study, and the share of edges that
 /// DICE removes within classes and adds between them.
 const NOISE: f64 = 0.5;

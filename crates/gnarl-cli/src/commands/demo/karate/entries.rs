@@ -30,10 +30,10 @@ pub const PLAIN: usize = 0;
 /// Every row, the plain GCN first.
 pub const ENTRIES: [Entry; 11] = [
     plain("plain", "GCN", "A_hat", Backbone::GCN),
-    gcn("A", ClassicalOperator::Adjacency),
-    gcn("H = D^-1 A", ClassicalOperator::MeanAggregation),
-    gcn("L_sym", ClassicalOperator::SymmetricLaplacian),
-    learned("learned, by degree", Centrality::Degree),
+    gcn("A", ClassicalOperator::ADJACENCY),
+    gcn("H = D^-1 A", ClassicalOperator::MEAN_AGGREGATION),
+    gcn("L_sym", ClassicalOperator::SYMMETRIC_LAPLACIAN),
+    learned("learned, by degree", Centrality::DEGREE),
     plain("model", "SGC", "A_hat", Backbone::SGC),
     plain("model", "APPNP", "A_hat, 10 steps", Backbone::APPNP),
     plain("model", "GraphSAGE", "H and itself", Backbone::SAGE),
@@ -53,7 +53,7 @@ const fn plain(
         model,
         operator,
         backbone,
-        choice: OperatorChoice::Usual,
+        choice: OperatorChoice::Default,
     }
 }
 
@@ -70,7 +70,7 @@ const fn gcn(operator: &'static str, kind: ClassicalOperator) -> Entry {
 
 /// Returns a GCN with a learned operator, initialised at A_hat.
 const fn learned(operator: &'static str, kind: Centrality) -> Entry {
-    let init = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
+    let init = Initialisation::Of(ClassicalOperator::NORMALISED_ADJACENCY);
     let choice = OperatorChoice::Cgso(Cgso {
         centrality: Centralities::one(kind),
         init,
@@ -104,7 +104,7 @@ mod tests {
         let plain = ENTRIES[PLAIN];
         assert_eq!(
             (plain.backbone, plain.choice),
-            (Backbone::GCN, OperatorChoice::Usual)
+            (Backbone::GCN, OperatorChoice::Default)
         );
         assert_eq!(
             ENTRIES.iter().filter(|entry| entry.axis == "plain").count(),

@@ -64,7 +64,7 @@ fn look(global: &Global, name: &str, what: &'static str) -> anyhow::Result<Graph
     Ok(GraphFacts {
         what,
         stats: facts::node_facts(graph, &loaded.report, &loaded.name)?,
-        top_pagerank: top(graph, &Centrality::PageRank.scores(graph)?, 3),
+        top_pagerank: top(graph, &Centrality::PAGERANK.scores(graph)?, 3),
         gaps,
         name: loaded.name,
     })

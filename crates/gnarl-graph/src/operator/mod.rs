@@ -3,49 +3,79 @@
 //!
 //! Nodes without edges give zero rows in every operator but `A_hat`, whose self-loop remains;
 //! nothing is ever NaN.
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | `adjacency` | `A`, adjacency matrix |
+//! | `laplacian` | `L`, Laplacian D - A |
+//! | `signless_laplacian` | `Q`, signless Laplacian D + A |
+//! | `random_walk_laplacian` | `L_rw`, random-walk Laplacian I - D^-1 A |
+//! | `symmetric_laplacian` | `L_sym`, symmetric Laplacian I - D^-1/2 A D^-1/2 |
+//! | `normalised_adjacency` | `A_hat`, normalised adjacency (D+I)^-1/2 (A+I) (D+I)^-1/2 |
+//! | `mean_aggregation` | `H`, mean over neighbours D^-1 A |
+//!
+//! To add a classical operator: a file with a struct that implements [`ShiftOperator`], the file's
+//! `mod` line, and a line in the list below.
+
+mod adjacency;
+mod laplacian;
+mod mean_aggregation;
+mod normalised_adjacency;
+mod random_walk_laplacian;
+mod signless_laplacian;
+mod symmetric_laplacian;
 
 use std::fmt;
 use std::str::FromStr;
+
+pub use self::adjacency::Adjacency;
+pub use self::laplacian::Laplacian;
+pub use self::mean_aggregation::MeanAggregation;
+pub use self::normalised_adjacency::NormalisedAdjacency;
+pub use self::random_walk_laplacian::RandomWalkLaplacian;
+pub use self::signless_laplacian::SignlessLaplacian;
+pub use self::symmetric_laplacian::SymmetricLaplacian;
 
 use crate::centrality::degrees;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::matrix::CsrMatrix;
 
-/// A classical graph shift operator.
-///
-/// `l-rw` is `L_rw` too, so the names are parsed by hand and not by [`named!`](crate::named).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ClassicalOperator {
-    /// `A`, the adjacency matrix.
-    Adjacency,
-    /// `L = D - A`, the unnormalised Laplacian.
-    Laplacian,
-    /// `Q = D + A`, the signless Laplacian.
-    SignlessLaplacian,
-    /// `L_rw = I - D⁻¹ A`, the random-walk Laplacian.
-    RandomWalkLaplacian,
-    /// `L_sym = I - D^-1/2 A D^-1/2`, the symmetric Laplacian.
-    SymmetricLaplacian,
-    /// `A_hat = (D+I)^-1/2 (A+I) (D+I)^-1/2`, the normalised adjacency of a GCN.
-    NormalisedAdjacency,
-    /// `H = D⁻¹ A`, the mean over neighbours.
-    MeanAggregation,
+/// A classical graph shift operator, by numbers per node that follow from degrees.
+pub trait ShiftOperator {
+    /// Returns the sign of the adjacency matrix: -1 if the operator subtracts it.
+    fn sign(&self) -> f64 {
+        1.0
+    }
+
+    /// Computes the numbers per node from which the matrix and any of its rows follow. Fails for
+    /// degrees whose power is needed and which are negative.
+    fn factors(&self, degrees: &Degrees) -> Result<Factors>;
+
+    /// Returns the scalars `[m1, m2, m3, e1, e2, e3, a]` for which the centrality operator
+    /// `m1 V^e1 + m2 V^e2 (A + a I) V^e3 + m3 I` with V = D is this one.
+    fn scalars(&self) -> [f64; 7];
 }
 
-use ClassicalOperator as Op;
+crate::listed_choices! {
+    /// A classical graph shift operator.
+    ///
+    /// `l-rw` is `L_rw` too, so the names are parsed by hand.
+    #[derive(Eq, Hash)]
+    pub enum ClassicalOperator: dyn ShiftOperator as "operator" {
+        ADJACENCY = Adjacency(Adjacency),
+        LAPLACIAN = Laplacian(Laplacian),
+        SIGNLESS_LAPLACIAN = SignlessLaplacian(SignlessLaplacian),
+        RANDOM_WALK_LAPLACIAN = RandomWalkLaplacian(RandomWalkLaplacian),
+        SYMMETRIC_LAPLACIAN = SymmetricLaplacian(SymmetricLaplacian),
+        NORMALISED_ADJACENCY = NormalisedAdjacency(NormalisedAdjacency),
+        MEAN_AGGREGATION = MeanAggregation(MeanAggregation),
+    }
+}
 
 impl ClassicalOperator {
-    /// All seven operators.
-    pub const ALL: [Op; 7] = [
-        Op::Adjacency,
-        Op::Laplacian,
-        Op::SignlessLaplacian,
-        Op::RandomWalkLaplacian,
-        Op::SymmetricLaplacian,
-        Op::NormalisedAdjacency,
-        Op::MeanAggregation,
-    ];
+    /// Every operator, in the order of the list.
+    pub const ALL: [Self; Self::LIST.len()] = Self::DEFAULTS;
 
     /// Returns the operator of a graph. In a weighted graph `A` holds the weights and `D` their
     /// sums; a normalised operator fails for negative degrees.
@@ -53,7 +83,7 @@ impl ClassicalOperator {
     /// ```
     /// use gnarl_graph::{operator::ClassicalOperator, Graph};
     /// let g = Graph::from_edges(3, [(0, 1), (1, 2)])?.0;
-    /// let h = ClassicalOperator::MeanAggregation.matrix(&g)?;
+    /// let h = ClassicalOperator::MEAN_AGGREGATION.matrix(&g)?;
     /// assert_eq!(h.row(1), (&[0, 2][..], &[0.5, 0.5][..]));
     /// # Ok::<(), gnarl_graph::Error>(())
     /// ```
@@ -66,83 +96,19 @@ impl ClassicalOperator {
         let of =
             |factor: &Option<Vec<f64>>, u: usize| factor.as_ref().map_or(1.0, |factor| factor[u]);
         let diagonal = |u: usize| diagonal.as_ref().map_or(0.0, |diagonal| diagonal[u]);
-        let sign = self.sign();
+        let sign = self.method().sign();
         Ok(assemble(graph, diagonal, |u, v, w| match (&left, &right) {
             (None, None) => sign * w,
             _ => sign * (w * (of(&left, u) * of(&right, v))),
         }))
     }
 
-    fn sign(self) -> f64 {
-        match self {
-            Op::Laplacian | Op::RandomWalkLaplacian | Op::SymmetricLaplacian => -1.0,
-            _ => 1.0,
-        }
-    }
-
-    /// Computes the operator as numbers per node, from which [`matrix`](Self::matrix) and any of
-    /// its rows follow, without the sign of its arcs. Fails as `matrix` does. O(n + m), and three
-    /// numbers per node at most.
+    /// Computes the operator as numbers per node, without the sign of its arcs. Fails as `matrix`
+    /// does. O(n + m), and three numbers per node at most.
     fn factors(self, graph: &Graph) -> Result<Factors> {
-        let degree = degrees(graph);
-        let inverse = |power: f64, shift: f64| -> Result<Vec<f64>> {
-            if let Some(u) = degree.iter().position(|&d| d + shift < 0.0) {
-                let what = format!(
-                    "node {u} has degree {}, {self} needs degrees of at least 0",
-                    degree[u]
-                );
-                return Err(Error::unsupported("operator", what));
-            }
-            // A node of degree zero has no arcs to scale, or only arcs of weight zero: any finite
-            // value is fine.
-            Ok(degree
-                .iter()
-                .map(|&d| {
-                    if d + shift > 0.0 {
-                        (d + shift).powf(power)
-                    } else {
-                        0.0
-                    }
-                })
-                .collect())
-        };
-        let is_there = || degree.iter().map(|&d| f64::from(d > 0.0)).collect();
-        let plain = Factors {
-            diagonal: None,
-            left: None,
-            right: None,
-        };
-        Ok(match self {
-            Op::Adjacency => plain,
-            Op::Laplacian | Op::SignlessLaplacian => Factors {
-                diagonal: Some(degree.clone()),
-                ..plain
-            },
-            Op::RandomWalkLaplacian => Factors {
-                diagonal: Some(is_there()),
-                left: Some(inverse(-1.0, 0.0)?),
-                ..plain
-            },
-            Op::SymmetricLaplacian => {
-                let d = inverse(-0.5, 0.0)?;
-                Factors {
-                    diagonal: Some(is_there()),
-                    left: Some(d.clone()),
-                    right: Some(d),
-                }
-            }
-            Op::NormalisedAdjacency => {
-                let d = inverse(-0.5, 1.0)?;
-                Factors {
-                    diagonal: Some(d.iter().map(|d| d * d).collect()),
-                    left: Some(d.clone()),
-                    right: Some(d),
-                }
-            }
-            Op::MeanAggregation => Factors {
-                left: Some(inverse(-1.0, 0.0)?),
-                ..plain
-            },
+        self.method().factors(&Degrees {
+            values: degrees(graph),
+            operator: self.name(),
         })
     }
 
@@ -154,7 +120,7 @@ impl ClassicalOperator {
             right,
         } = self.factors(graph)?;
         let narrow = |factor: Vec<f64>| factor.iter().map(|x| *x as f32).collect::<Vec<f32>>();
-        let signed = match (left, self.sign() < 0.0) {
+        let signed = match (left, self.method().sign() < 0.0) {
             (left, false) => left.map(narrow),
             (Some(left), true) => Some(left.iter().map(|x| -*x as f32).collect()),
             (None, true) => Some(vec![-1.0; graph.num_nodes()]),
@@ -167,11 +133,58 @@ impl ClassicalOperator {
     }
 }
 
-/// Numbers per node that determine an operator, apart from the sign of its arcs.
-struct Factors {
-    diagonal: Option<Vec<f64>>,
-    left: Option<Vec<f64>>,
-    right: Option<Vec<f64>>,
+/// The degrees of a graph's nodes, and the operator that is made from them.
+#[derive(Debug, Clone)]
+pub struct Degrees {
+    values: Vec<f64>,
+    /// Name of the operator, for errors.
+    operator: &'static str,
+}
+
+impl Degrees {
+    /// Returns the degrees, which are sums of weights in a weighted graph.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Returns 1 for each node of a degree above 0, and 0 for the others.
+    pub fn above_zero(&self) -> Vec<f64> {
+        self.values.iter().map(|&d| f64::from(d > 0.0)).collect()
+    }
+
+    /// Returns `(degree + shift)^power` for each node, and 0 for a base of 0. Fails for a negative
+    /// base.
+    pub fn power(&self, power: f64, shift: f64) -> Result<Vec<f64>> {
+        if let Some(u) = self.values.iter().position(|&d| d + shift < 0.0) {
+            let what = format!(
+                "node {u} has degree {}, {} needs degrees of at least 0",
+                self.values[u], self.operator
+            );
+            return Err(Error::unsupported("operator", what));
+        }
+        // A node of degree zero has no arcs to scale, or only arcs of weight zero: any finite value
+        // is fine.
+        let power = |&d: &f64| {
+            if d + shift > 0.0 {
+                (d + shift).powf(power)
+            } else {
+                0.0
+            }
+        };
+        Ok(self.values.iter().map(power).collect())
+    }
+}
+
+/// Numbers per node that determine an operator, apart from the sign of its arcs: `diag(d) ± diag(l)
+/// A diag(r)`. A missing d is zero, a missing l or r is one.
+#[derive(Debug, Clone, Default)]
+pub struct Factors {
+    /// Diagonal of the operator, d.
+    pub diagonal: Option<Vec<f64>>,
+    /// Factor of each receiver, l.
+    pub left: Option<Vec<f64>>,
+    /// Factor of each sender, r.
+    pub right: Option<Vec<f64>>,
 }
 
 /// An operator by its rows: `diag(d) + diag(l) A diag(r)`; a missing d is zero, a missing l or r is
@@ -203,34 +216,20 @@ impl RowFactors {
 
 impl fmt::Display for ClassicalOperator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Op::Adjacency => "A",
-            Op::Laplacian => "L",
-            Op::SignlessLaplacian => "Q",
-            Op::RandomWalkLaplacian => "L_rw",
-            Op::SymmetricLaplacian => "L_sym",
-            Op::NormalisedAdjacency => "A_hat",
-            Op::MeanAggregation => "H",
-        })
+        f.write_str(self.name())
     }
 }
 
 impl FromStr for ClassicalOperator {
     type Err = Error;
 
-    /// Parses `A`, `L`, `Q`, `L_rw`, `L_sym`, `A_hat` or `H`, ignoring case; `l-rw` is `L_rw`.
+    /// Parses a name, ignoring case; `l-rw` is `L_rw`.
     fn from_str(name: &str) -> Result<Self> {
         let spelled = name.replace('-', "_");
-        Self::ALL
-            .into_iter()
-            .find(|op| op.to_string().eq_ignore_ascii_case(&spelled))
-            .ok_or_else(|| {
-                Error::unknown(
-                    "operator",
-                    name,
-                    ["A", "L", "Q", "L_rw", "L_sym", "A_hat", "H"],
-                )
-            })
+        let found = Self::all().find(|known| known.name().eq_ignore_ascii_case(&spelled));
+        found.ok_or_else(|| {
+            Error::unknown("operator", name, Self::LIST.iter().map(|known| known.name))
+        })
     }
 }
 
@@ -318,6 +317,7 @@ pub(crate) fn assemble(
 
 #[cfg(test)]
 mod tests {
+    use super::ClassicalOperator as Op;
     use super::*;
     use crate::centrality::Centrality;
     use proptest::prelude::*;
@@ -340,19 +340,19 @@ mod tests {
         fn row_sums_symmetry_and_zero_rows(g in random_graph()) {
             for op in Op::ALL {
                 let m = op.matrix(&g).unwrap();
-                let asymmetric = matches!(op, Op::RandomWalkLaplacian | Op::MeanAggregation);
+                let asymmetric = matches!(op, Op::RANDOM_WALK_LAPLACIAN | Op::MEAN_AGGREGATION);
                 if !asymmetric { prop_assert!(m.is_symmetric(), "{} is not symmetric", op); }
                 let sums = m.row_sums();
                 for u in 0..g.num_nodes() {
                     let d = g.degree(u as u32) as f64;
                     prop_assert!(m.row(u).1.iter().all(|x| x.is_finite()));
-                    if d == 0.0 && op != Op::NormalisedAdjacency { prop_assert_eq!(m.row(u).0.len(), 0); }
+                    if d == 0.0 && op != Op::NORMALISED_ADJACENCY { prop_assert_eq!(m.row(u).0.len(), 0); }
                     let expected = match op {
-                        Op::Adjacency => d,
-                        Op::Laplacian | Op::RandomWalkLaplacian => 0.0,
-                        Op::SignlessLaplacian => 2.0 * d,
-                        Op::MeanAggregation => f64::from(d > 0.0),
-                        Op::SymmetricLaplacian | Op::NormalisedAdjacency => continue,
+                        Op::ADJACENCY => d,
+                        Op::LAPLACIAN | Op::RANDOM_WALK_LAPLACIAN => 0.0,
+                        Op::SIGNLESS_LAPLACIAN => 2.0 * d,
+                        Op::MEAN_AGGREGATION => f64::from(d > 0.0),
+                        Op::SYMMETRIC_LAPLACIAN | Op::NORMALISED_ADJACENCY => continue,
                     };
                     prop_assert!((sums[u] - expected).abs() < 1e-12, "{} row {}: {} against {}", op, u, sums[u], expected);
                 }
@@ -363,20 +363,20 @@ mod tests {
         fn normalised_operators_fix_the_root_of_the_degrees(g in random_graph()) {
             // A_hat (D+I)^1/2 1 = (D+I)^1/2 1, and L_sym D^1/2 1 = 0.
             let root = |shift: f64| -> Vec<f64> { degrees(&g).iter().map(|d| (d + shift).sqrt()).collect() };
-            for (y, x) in Op::NormalisedAdjacency.matrix(&g).unwrap().mul_vec(&root(1.0)).iter().zip(root(1.0)) {
+            for (y, x) in Op::NORMALISED_ADJACENCY.matrix(&g).unwrap().mul_vec(&root(1.0)).iter().zip(root(1.0)) {
                 prop_assert!((y - x).abs() < 1e-12);
             }
-            for y in Op::SymmetricLaplacian.matrix(&g).unwrap().mul_vec(&root(0.0)) {
+            for y in Op::SYMMETRIC_LAPLACIAN.matrix(&g).unwrap().mul_vec(&root(0.0)) {
                 prop_assert!(y.abs() < 1e-12);
             }
         }
 
         #[test]
         fn the_degree_operator_is_the_classical_one(g in random_graph()) {
-            let v = Centrality::Degree.values(&g).unwrap();
-            prop_assert_eq!(centrality_operator(&g, &v, -1.0, 0.0).unwrap(), Op::MeanAggregation.matrix(&g).unwrap());
+            let v = Centrality::DEGREE.values(&g).unwrap();
+            prop_assert_eq!(centrality_operator(&g, &v, -1.0, 0.0).unwrap(), Op::MEAN_AGGREGATION.matrix(&g).unwrap());
             let half = centrality_operator(&g, &v, -0.5, -0.5).unwrap();
-            let l_sym = Op::SymmetricLaplacian.matrix(&g).unwrap();
+            let l_sym = Op::SYMMETRIC_LAPLACIAN.matrix(&g).unwrap();
             for u in 0..g.num_nodes() {
                 for (&w, &x) in half.row(u).0.iter().zip(half.row(u).1) {
                     prop_assert!((x + l_sym.get(u, w).unwrap()).abs() < 1e-14);
@@ -390,14 +390,14 @@ mod tests {
         let k3 = Graph::from_edges(3, [(0, 1), (0, 2), (1, 2)]).unwrap().0;
         let rows = |op: Op| op.matrix(&k3).unwrap().to_dense().data().to_vec();
         assert_eq!(
-            rows(Op::Laplacian),
+            rows(Op::LAPLACIAN),
             [2.0, -1.0, -1.0, -1.0, 2.0, -1.0, -1.0, -1.0, 2.0]
         );
         assert_eq!(
-            rows(Op::SignlessLaplacian),
+            rows(Op::SIGNLESS_LAPLACIAN),
             [2.0, 1.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 2.0]
         );
-        for x in rows(Op::NormalisedAdjacency) {
+        for x in rows(Op::NORMALISED_ADJACENCY) {
             assert!((x - 1.0 / 3.0).abs() < 1e-15);
         }
     }
@@ -421,6 +421,9 @@ mod tests {
     fn names_round_trip() {
         for op in Op::ALL {
             assert_eq!(op.to_string().to_lowercase().parse::<Op>().unwrap(), op);
+            let hyphens = op.name().replace('_', "-");
+            assert_eq!(hyphens.parse::<Op>().unwrap(), op);
+            assert!(!op.about().is_empty() && op.info().settings.is_empty());
         }
         assert!(
             "lsym"
