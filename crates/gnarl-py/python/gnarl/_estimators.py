@@ -109,7 +109,7 @@ def _summary(report: dict[str, Any]) -> list[str]:
         found = [(trial["value"], trial.get("val_accuracy")) for trial in of]
         words = ", ".join(f"{value} {'diverged' if accuracy is None else f'{accuracy:.1f} %'}" for value, accuracy in found)
         lines.append(f"{setting} selected on validation items: {words}")
-    limit = report.get("trusted")
+    limit = report.get("tested_limit")
     if limit is not None:
         lines.append(f"the assumption of the inference rule held up to a perturbation of {limit:.2f}")
     if report.get("interrupted"):
