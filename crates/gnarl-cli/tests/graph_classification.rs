@@ -746,7 +746,9 @@ fn wrong_options_are_refused_in_one_line() {
     write_set(dir.path(), "MUTAG", 6, true);
     assert_refused(
         &args(&dir, "mutag", &[]),
-        &["10 folds of 6 labelled items: there must be at least 3 folds and an item for each"],
+        &[
+            "10 folds of 6 labelled nodes or graphs: there must be at least 3 folds and a node or graph for each",
+        ],
     );
 }
 
