@@ -126,7 +126,7 @@ def compare(data_dir, rounds, out_file, gnarl):
                 ours.append(found["epoch_ms"])
                 our_peak = max(our_peak, peak)
             row = {
-                "dataset": name, "model": model, "graphs": found["training_items"], "gnarl_ms": median(ours),
+                "dataset": name, "model": model, "graphs": found["train_size"], "gnarl_ms": median(ours),
                 "pyg_loader_ms": median(theirs["loader"]), "pyg_precollated_ms": median(theirs["precollated"]),
                 "pyg_peak_bytes": their_peak, "gnarl_peak_bytes": our_peak,
             }

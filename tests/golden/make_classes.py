@@ -45,7 +45,7 @@ def case(name, rng, items, classes, noise, shares=None, digits=3):
         "precision": columns[0],
         "recall": columns[1],
         "f1": columns[2],
-        "items": columns[3],
+        "support": columns[3],
     }
 
 

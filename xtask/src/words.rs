@@ -1,4 +1,5 @@
-//! Checks terminology: first lines of doc comments, and words in help, errors and reports.
+//! Checks terminology: first lines of doc comments, words in help, errors and reports, and keys of
+//! printed JSON.
 //!
 //! A first line stands alone in rustdoc and in `--help`, so it must not begin with a word that
 //! points elsewhere. Strings that users read have the terms of the field.
@@ -29,6 +30,30 @@ const TERMS: &[(&str, &str)] = &[
     ("how far answers", "sensitivity of predictions"),
 ];
 
+/// Private names that no serialised key has: neither a `serde(rename = "…")` nor a key of `json!`.
+const KEYS: [&str; 13] = [
+    "drawn",
+    "trusted",
+    "untrusted_runs",
+    "judged",
+    "judged_items",
+    "seen",
+    "thesis_exceeded",
+    "looks",
+    "sure",
+    "said",
+    "item",
+    "items",
+    "deviation",
+];
+
+/// Files whose keys are read back from stored files, with the key and the reason.
+const STORED_KEYS: &[(&str, &str, &str)] = &[(
+    "crates/gnarl-nn/src/features.rs",
+    "deviation",
+    "metadata of saved models",
+)];
+
 /// Returns the places that break a rule.
 pub fn check(root: &Path) -> Result<Vec<String>, String> {
     let mut complaints = Vec::new();
@@ -48,6 +73,17 @@ pub fn check(root: &Path) -> Result<Vec<String>, String> {
         if is_read_by_users {
             for (line, term, instead) in terms(&text) {
                 complaints.push(format!("{}: `{term}`: write {instead}", place(line)));
+            }
+            for (line, key) in keys(&text) {
+                let is_stored = STORED_KEYS
+                    .iter()
+                    .any(|(file, stored, _)| name == Path::new(file) && *stored == key);
+                if !is_stored {
+                    complaints.push(format!(
+                        "{}: key `{key}`: write the field's name",
+                        place(line)
+                    ));
+                }
             }
         }
     }
@@ -97,6 +133,21 @@ fn terms(text: &str) -> Vec<(usize, &'static str, &'static str)> {
         for &(term, instead) in TERMS {
             if contains_word(&words, term) {
                 found.push((line, term, instead));
+            }
+        }
+    }
+    found
+}
+
+/// Returns the serialised keys that are among [`KEYS`], with their lines.
+fn keys(text: &str) -> Vec<(usize, &'static str)> {
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim_start();
+        for key in KEYS {
+            let is_renamed = line.contains(&format!("rename = \"{key}\""));
+            if is_renamed || line.contains(&format!("\"{key}\": ")) {
+                found.push((number, key));
             }
         }
     }
@@ -193,5 +244,12 @@ mod tests {
             .collect();
         assert_eq!(found, [(1, "answers"), (2, "hears")]);
         assert!(terms("let a = \"unanswers answers_of\";").is_empty());
+    }
+
+    #[test]
+    fn private_keys_are_found() {
+        let text =
+            "#[serde(rename = \"drawn\", default)]\nlet a = \"drawn\";\njson!({\"looks\": 1})\n";
+        assert_eq!(keys(text), [(0, "drawn"), (2, "looks")]);
     }
 }

@@ -22,10 +22,10 @@ fn advise_writes_a_spec_that_train_reads() {
         tried.len() >= 8
             && tried
                 .iter()
-                .all(|one| one["judged"]["accuracy"].is_number()),
+                .all(|one| one["evaluated"]["accuracy"].is_number()),
         "{advice}"
     );
-    assert!(advice["looks"]["homophily"].is_number());
+    assert!(advice["summary"]["homophily"].is_number());
     let shown = text(&args);
     assert!(
         shown.contains("test labels are not used") && shown.contains("gnarl train --data csbm"),

@@ -263,7 +263,7 @@ fn deterministic_certificates_fall_with_the_radius() {
     assert!(
         std::fs::read_to_string(&nodes)
             .unwrap()
-            .starts_with("method,node,class,right,radius,deletions\nexact,")
+            .starts_with("method,node,class,correct,radius,deletions\nexact,")
     );
 }
 
@@ -421,7 +421,7 @@ fn graphs_of_a_set_are_certified() {
         "10",
     ]));
     assert_eq!(
-        (found["method"].as_str(), found["judged"].as_u64()),
+        (found["method"].as_str(), found["evaluated"].as_u64()),
         (Some("smoothing"), Some(19))
     );
     assert_eq!(found["others"][0]["method"], "lipschitz");
@@ -457,8 +457,8 @@ fn attacks_within_certified_radii_are_counted() {
         "gcn",
         &["--method", "lipschitz", "--attempts", "40"],
     ));
-    assert_eq!(found["attempts"][0]["made"], 40);
-    assert_eq!(found["attempts"][0]["broken"], 0);
+    assert_eq!(found["attempts"][0]["attacks"], 40);
+    assert_eq!(found["attempts"][0]["violations"], 0);
     let said = text(&on(
         &data,
         "gcn",

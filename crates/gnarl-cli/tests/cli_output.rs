@@ -30,15 +30,15 @@ fn scores_are_reported_per_class() {
         "{report}"
     );
     for (c, class) in classes.iter().enumerate() {
-        let (items, predicted) = (
+        let (support, predicted) = (
             confusion[c].iter().sum::<u64>(),
             confusion.iter().map(|row| row[c]).sum::<u64>(),
         );
         assert_eq!(
-            (&class["items"], &class["predicted"]),
-            (&items.into(), &predicted.into())
+            (&class["support"], &class["predicted"]),
+            (&support.into(), &predicted.into())
         );
-        assert!((number(&class["recall"]) - confusion[c][c] as f64 / items as f64).abs() < 1e-12);
+        assert!((number(&class["recall"]) - confusion[c][c] as f64 / support as f64).abs() < 1e-12);
         if predicted > 0 {
             assert!(
                 (number(&class["precision"]) - confusion[c][c] as f64 / predicted as f64).abs()
@@ -266,7 +266,7 @@ fn predictions_are_written_as_parquet() {
         .as_array()
         .unwrap()
         .iter()
-        .filter(|class| class["items"] != 0)
+        .filter(|class| class["count"] != 0)
         .count();
     assert_eq!(
         read["stats"]["classes"].as_u64(),

@@ -290,8 +290,8 @@ fn oversampling_to_equal_classes_is_compared_with_retraining() {
             (mean(&found["minus_retrain"]) - difference).abs() < 1e-9,
             "{density}"
         );
-        let drawn = &report["runs"][0]["fresh_head"]["drawn"];
-        assert_eq!(drawn["drawn"], 16, "12 of each with the 8 that are there");
+        let drawn = &report["runs"][0]["fresh_head"]["sampled"];
+        assert_eq!(drawn["sampled"], 16, "12 of each with the 8 that are there");
         let fit = &drawn["fits"][1];
         assert_eq!((&fit["points"], &fit["components"]), (&6.into(), &1.into()));
         // From the control to all vectors, whatever their number.
@@ -396,9 +396,9 @@ fn influence_selects_sampled_vectors() {
     let dir = sets();
     let half = gratin(&dir, &["--select", "0.5"]);
     // 32 of 40 graphs train; as many vectors are sampled.
-    assert_eq!(half["runs"][0]["fresh_head"]["drawn"]["kept"], 16);
+    assert_eq!(half["runs"][0]["fresh_head"]["sampled"]["kept"], 16);
     assert_eq!(half["config"]["model"]["augment"]["select"], 0.5);
-    assert!(mean(&half["augmentation"]["latent_distance"]["drawn"]) > 0.0);
+    assert!(mean(&half["augmentation"]["latent_distance"]["sampled"]) > 0.0);
     assert_eq!(
         gratin(&dir, &["--select", "1"])["test_accuracy"],
         gratin(&dir, &[])["test_accuracy"]
@@ -518,10 +518,10 @@ fn a_saved_classifier_predicts_as_it_was_trained() {
             .as_array()
             .unwrap()
             .iter()
-            .map(|c| c["items"].as_u64().unwrap())
+            .map(|c| c["count"].as_u64().unwrap())
             .sum();
         assert_eq!(
-            (&predicted["items"], &predicted["item"], counted),
+            (&predicted["num_predictions"], &predicted["task"], counted),
             (&40.into(), &"graph".into(), 40)
         );
         let shown = text(&predict(&dir, file, data));
@@ -606,7 +606,7 @@ fn learned_operators_and_epochs() {
     assert!(report["epoch_ms"].as_f64().unwrap() > 0.0);
     assert_eq!(
         (
-            &report["training_items"],
+            &report["train_size"],
             &report["config"]["training"]["batch-size"]
         ),
         (&32.into(), &256.into())
@@ -746,7 +746,9 @@ fn wrong_options_are_refused_in_one_line() {
     write_set(dir.path(), "MUTAG", 6, true);
     assert_refused(
         &args(&dir, "mutag", &[]),
-        &["10 folds of 6 labelled items: there must be at least 3 folds and an item for each"],
+        &[
+            "10 folds of 6 labelled nodes or graphs: there must be at least 3 folds and a node or graph for each",
+        ],
     );
 }
 

@@ -300,7 +300,7 @@ fn an_external_model_is_defended_and_its_failures_are_one_line() {
     assert_eq!(
         report["class_counts"],
         serde_json::json!([
-            {"class": "0", "items": 0}, {"class": "1", "items": 34}, {"class": "2", "items": 0}, {"class": "3", "items": 0}
+            {"class": "0", "count": 0}, {"class": "1", "count": 34}, {"class": "2", "count": 0}, {"class": "3", "count": 0}
         ])
     );
     let hangs = script(

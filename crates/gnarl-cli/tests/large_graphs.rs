@@ -209,8 +209,8 @@ fn plan_reports_what_fits_in_memory() {
     ];
     let plan = json(&args);
     let gigabytes = |way: &str| plan[way]["bytes"].as_f64().unwrap() / 1e9;
-    assert!((4.0..30.0).contains(&gigabytes("whole")), "{plan}");
-    assert!(gigabytes("sampled") < 2.0, "{plan}");
+    assert!((4.0..30.0).contains(&gigabytes("full_batch")), "{plan}");
+    assert!(gigabytes("mini_batch") < 2.0, "{plan}");
     assert!(text(&args).contains("sampled, sage, fan-out 15,10"));
     assert!(refusal(&[&args[..], &["--fanout", "3"]].concat()).contains("3 has 1 hops"));
     assert!(

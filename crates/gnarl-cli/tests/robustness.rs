@@ -69,7 +69,7 @@ fn curves_have_estimates_intervals_and_bounds() {
         assert!(
             bounds
                 .iter()
-                .all(|b| number(&b["seen"]) <= number(&b["sound"])),
+                .all(|b| number(&b["largest_sampled"]) <= number(&b["sound"])),
             "{bounds:?}"
         );
     }
@@ -97,7 +97,8 @@ fn perturbations_of_structure_and_both() {
     assert!(number(&bounds[1]["operator_distance"]) > 0.0, "{bounds}");
     for b in bounds.as_array().unwrap() {
         assert!(
-            number(&b["seen"]) > 0.0 && number(&b["seen"]) <= number(&b["sound"]),
+            number(&b["largest_sampled"]) > 0.0
+                && number(&b["largest_sampled"]) <= number(&b["sound"]),
             "{b}"
         );
     }

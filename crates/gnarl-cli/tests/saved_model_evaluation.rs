@@ -387,6 +387,6 @@ fn the_protocol_selects_training_nodes() {
     );
     for (protocol, training) in [("own", 24), ("largest-component", 3)] {
         let report = json(&[&["bench", "epoch"], &model[..], &["--protocol", protocol]].concat());
-        assert_eq!(report["training_items"], training, "{protocol}");
+        assert_eq!(report["train_size"], training, "{protocol}");
     }
 }

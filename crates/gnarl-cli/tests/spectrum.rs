@@ -71,7 +71,7 @@ fn corrected_inequalities_hold() {
             "{centrality}: {inequalities:?}"
         );
         assert!(
-            inequalities.iter().any(|i| i["source"] == "thesis"),
+            inequalities.iter().any(|i| i["source"] == "published"),
             "{centrality}: the thesis' version is reported"
         );
     }

@@ -445,13 +445,13 @@ fn own_graphs_are_split_as_documented() {
         [&report["runs"][0]["split"], &report["runs"][1]["split"]],
         ["fractions-0.6-0.2-seed-3", "fractions-0.6-0.2-seed-4"]
     );
-    let judged: u64 = report["by_class"]["classes"]
+    let evaluated: u64 = report["by_class"]["classes"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|c| c["items"].as_u64().unwrap())
+        .map(|c| c["support"].as_u64().unwrap())
         .sum();
-    assert_eq!(judged, 12, "a fifth of thirty nodes, twice");
+    assert_eq!(evaluated, 12, "a fifth of thirty nodes, twice");
     std::fs::write(
         dir.path().join("splits.csv"),
         "node,part\nred-1,train\nblue-1,train\nred-2,val\nblue-2,test\n",

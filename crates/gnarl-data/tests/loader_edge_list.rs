@@ -362,7 +362,10 @@ fn errors_of_feature_label_and_split_files_name_the_line() {
         bad("splits.csv", "3,a,train\n")
             .contains("line 1: '3' is not a node id, a whole number from 0 to 2")
     );
-    assert!(bad("splits.csv", "0,a,train\n0,a,test\n").ends_with("split a: item 0 is in it twice"));
+    assert!(
+        bad("splits.csv", "0,a,train\n0,a,test\n")
+            .ends_with("split a: node or graph 0 is in it twice")
+    );
     let many: String = (0..1001).map(|i| format!("0,s{i},train\n")).collect();
     assert!(bad("splits.csv", &many).ends_with("line 1001: more than 1000 splits"));
     assert!(message(load(&[("edges.csv", ""), ("edges.txt", "")])).contains("keep one of them"));

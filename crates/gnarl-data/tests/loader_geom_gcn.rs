@@ -391,7 +391,7 @@ fn wrong_masks_are_named() {
     for (bytes, expected) in [
         (
             masks([1, 1, 0, 0], [0, 1, 0, 0], [0; 4]),
-            "masks: split geom-gcn-0: item 1 is in it twice",
+            "masks: split geom-gcn-0: node or graph 1 is in it twice",
         ),
         (
             masks([1, 2, 0, 0], [0; 4], [0; 4]),

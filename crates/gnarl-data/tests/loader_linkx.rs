@@ -177,7 +177,10 @@ fn splits_have_a_run_per_row() {
     assert!(
         bad("val_idx", i8_matrix(1, &[1])).ends_with("member val_idx: 1 runs, but train_idx has 2")
     );
-    assert!(bad("val_idx", i8_matrix(1, &[2, 1])).contains("split linkx-0: item 2 is in it twice"));
+    assert!(
+        bad("val_idx", i8_matrix(1, &[2, 1]))
+            .contains("split linkx-0: node or graph 2 is in it twice")
+    );
     assert!(bad("val_idx", i8_matrix(1, &[1, 3])).contains("member val_idx: value 1 is 3"));
     assert!(
         bad("val_idx", npy("<i8", false, "(1000000000000, 0)", &[])).contains("at most 1000 runs")

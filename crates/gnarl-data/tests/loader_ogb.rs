@@ -179,7 +179,7 @@ fn errors_name_the_row() {
     );
     assert!(
         rows("split/time/test.csv", "1\n")
-            .ends_with("split/time: whole split: split time: item 1 is in it twice")
+            .ends_with("split/time: whole split: split time: node or graph 1 is in it twice")
     );
     let mut files = SMALL;
     files[4].1 = "2010\n2011\nMMXII\n2013\n2014\n";

@@ -270,8 +270,10 @@ fn errors_of_attributes_and_folds_name_file_and_line() {
             "[{{\"test\": [{test}], \"model_selection\": [{{\"train\": [1], \"validation\": [2]}}]}}]"
         ))
     };
-    assert!(fold("3").ends_with("fold 0: split errica-0: item 3 is in it, but there are 3"));
-    assert!(fold("1").ends_with("fold 0: split errica-0: item 1 is in it twice"));
+    assert!(
+        fold("3").ends_with("fold 0: split errica-0: node or graph 3 is in it, but there are 3")
+    );
+    assert!(fold("1").ends_with("fold 0: split errica-0: node or graph 1 is in it twice"));
 }
 
 #[test]

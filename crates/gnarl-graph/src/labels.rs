@@ -20,7 +20,7 @@ impl Labels {
         {
             return Err(Error::argument(
                 "Labels::new",
-                format!("item {i} has class {c}, but there are {num_classes} classes"),
+                format!("node or graph {i} has class {c}, but there are {num_classes} classes"),
             ));
         }
         Ok(Self {
@@ -129,7 +129,7 @@ mod tests {
             .to_string();
         assert_eq!(
             e,
-            "Labels::new: item 1 has class 3, but there are 3 classes"
+            "Labels::new: node or graph 1 has class 3, but there are 3 classes"
         );
     }
 

@@ -22,7 +22,7 @@ pub use self::classes::{ClassScores, OneClass};
 pub fn accuracy(predictions: &[u32], labels: &Labels, items: &[u32]) -> Result<f64> {
     const OP: &str = "accuracy";
     if items.is_empty() {
-        return Err(Error::argument(OP, "there are no items to score"));
+        return Err(Error::argument(OP, "there are no nodes or graphs to score"));
     }
     let mut right = 0usize;
     for &i in items {
@@ -47,7 +47,7 @@ pub fn confusion_matrix(
         let predicted = predictions[i as usize];
         if predicted as usize >= num_classes {
             let what = format!(
-                "item {i} is predicted as class {predicted}, but there are {num_classes} classes"
+                "node or graph {i} is predicted as class {predicted}, but there are {num_classes} classes"
             );
             return Err(Error::argument(OP, what));
         }
@@ -87,7 +87,7 @@ fn label_of(op: &'static str, labels: &Labels, num_predictions: usize, item: u32
     check_item(op, labels, num_predictions, item)?;
     labels
         .get(item)
-        .ok_or_else(|| Error::missing(op, format!("item {item} has no label"), ""))
+        .ok_or_else(|| Error::missing(op, format!("node or graph {item} has no label"), ""))
 }
 
 fn check_item(op: &'static str, labels: &Labels, num_predictions: usize, item: u32) -> Result<()> {
@@ -98,7 +98,7 @@ fn check_item(op: &'static str, labels: &Labels, num_predictions: usize, item: u
     Err(Error::argument(
         op,
         format!(
-            "item {item} is out of range, there are {} labels",
+            "node or graph {item} is out of range, there are {} labels",
             labels.len()
         ),
     ))
@@ -190,7 +190,7 @@ impl Contingency {
     fn new(op: &'static str, a: &[u32], b: &[u32]) -> Result<Self> {
         check_lengths(
             op,
-            "items in one clustering",
+            "nodes or graphs in one clustering",
             a.len(),
             "in the other",
             b.len(),
@@ -635,7 +635,7 @@ mod tests {
             assert_eq!(score(&singles, &singles).unwrap(), 1.0);
             let e = score(&[0], &[0, 1]).unwrap_err().to_string();
             assert!(
-                e.ends_with("1 items in one clustering, but 2 in the other"),
+                e.ends_with("1 nodes or graphs in one clustering, but 2 in the other"),
                 "{e}"
             );
         }
@@ -775,12 +775,15 @@ mod tests {
             |p: &[u32], items: &[u32]| accuracy(p, &labels(), items).unwrap_err().to_string();
         assert_eq!(
             fault(&predictions, &[]),
-            "accuracy: there are no items to score"
+            "accuracy: there are no nodes or graphs to score"
         );
-        assert_eq!(fault(&predictions, &[3]), "accuracy: item 3 has no label");
+        assert_eq!(
+            fault(&predictions, &[3]),
+            "accuracy: node or graph 3 has no label"
+        );
         assert_eq!(
             fault(&predictions, &[5]),
-            "accuracy: item 5 is out of range, there are 5 labels"
+            "accuracy: node or graph 5 is out of range, there are 5 labels"
         );
         assert_eq!(
             fault(&predictions[..4], &[0]),
@@ -791,7 +794,7 @@ mod tests {
             .to_string();
         assert_eq!(
             e,
-            "confusion_matrix: item 1 is predicted as class 7, but there are 3 classes"
+            "confusion_matrix: node or graph 1 is predicted as class 7, but there are 3 classes"
         );
     }
 
@@ -824,7 +827,7 @@ mod tests {
             attack_success_rate(&clean, &clean, &labels(), &[9])
                 .unwrap_err()
                 .to_string()
-                .contains("item 9 is out")
+                .contains("node or graph 9 is out")
         );
     }
 

@@ -36,7 +36,7 @@ impl Split {
         if let Some(w) = all.windows(2).find(|w| w[0] == w[1]) {
             return Err(Error::setting(
                 &format!("split {name}"),
-                format!("item {} is in it twice", w[0]),
+                format!("node or graph {} is in it twice", w[0]),
             ));
         }
         Ok(Self {
@@ -75,7 +75,7 @@ impl Split {
             .max();
         match largest {
             Some(&id) if id as usize >= num_items => {
-                let what = format!("item {id} is in it, but there are {num_items}");
+                let what = format!("node or graph {id} is in it, but there are {num_items}");
                 Err(Error::setting(&format!("split {}", self.name), what))
             }
             _ => Ok(()),
@@ -111,7 +111,9 @@ impl Split {
         let mut taken = vec![0usize; labels.num_classes()];
         let (mut train, mut rest) = (Vec::new(), Vec::new());
         for u in order {
-            let class = labels.get(u).expect("only labelled items are drawn") as usize;
+            let class = labels
+                .get(u)
+                .expect("only labelled nodes or graphs are drawn") as usize;
             if taken[class] < per_class {
                 taken[class] += 1;
                 train.push(u);
@@ -121,7 +123,7 @@ impl Split {
         }
         if rest.len() < num_val + num_test {
             let what = format!(
-                "{} labelled items are left after {per_class} per class, but {num_val} + {num_test} are asked for validation and test",
+                "{} labelled nodes or graphs are left after {per_class} per class, but {num_val} + {num_test} are asked for validation and test",
                 rest.len()
             );
             return Err(Error::argument("split", what));
@@ -141,11 +143,11 @@ impl Split {
     pub fn fewer(&self, labels: &Labels, of_classes: &[usize], seed: u64) -> Result<Self> {
         if of_classes.len() != labels.num_classes() {
             let what = format!(
-                "{} numbers of items for {} classes",
+                "{} counts for {} classes",
                 of_classes.len(),
                 labels.num_classes()
             );
-            return Err(Error::argument("training items per class", what));
+            return Err(Error::argument("training nodes or graphs per class", what));
         }
         let mut order = self.train.clone();
         order.shuffle(&mut stream(seed, "fewer training items", 0));
@@ -235,7 +237,7 @@ impl Split {
         let mut order = shuffled_labelled(labels, seed, "split folds");
         if k < 3 || k > order.len() {
             let what = format!(
-                "{k} folds of {} labelled items: there must be at least 3 folds and an item for each",
+                "{k} folds of {} labelled nodes or graphs: there must be at least 3 folds and a node or graph for each",
                 order.len()
             );
             return Err(Error::argument("folds", what));
@@ -308,7 +310,7 @@ mod tests {
         );
         let e = Split::per_class(&l, 10, 50, 50, 7).unwrap_err().to_string();
         assert!(
-            e.contains("60 labelled items are left") && e.contains("50 + 50"),
+            e.contains("60 labelled nodes or graphs are left") && e.contains("50 + 50"),
             "{e}"
         );
     }
@@ -359,7 +361,7 @@ mod tests {
         let e = Split::new("x", vec![1, 2], vec![2], vec![])
             .unwrap_err()
             .to_string();
-        assert_eq!(e, "split x: item 2 is in it twice");
+        assert_eq!(e, "split x: node or graph 2 is in it twice");
         assert!(
             Split::new("x", vec![5], vec![], vec![])
                 .unwrap()
@@ -443,7 +445,7 @@ mod tests {
         let e = split.fewer(&labels, &[4], 1).unwrap_err().to_string();
         assert_eq!(
             e,
-            "training items per class: 1 numbers of items for 3 classes"
+            "training nodes or graphs per class: 1 counts for 3 classes"
         );
     }
 }

@@ -98,7 +98,7 @@ struct Case {
     precision: Vec<f64>,
     recall: Vec<f64>,
     f1: Vec<f64>,
-    items: Vec<u64>,
+    support: Vec<u64>,
 }
 
 #[test]
@@ -141,9 +141,9 @@ fn class_scores() {
         assert_eq!(
             got.classes
                 .iter()
-                .map(|class| class.items)
+                .map(|class| class.support)
                 .collect::<Vec<_>>(),
-            case.items,
+            case.support,
             "{}",
             case.name
         );

@@ -119,9 +119,9 @@ type SparseParts<'py> = (
 pub fn split_of((name, train, val, test): &Parts<'_>) -> PyResult<Split> {
     let split = Split::new(
         name,
-        ids(train, "training items")?,
-        ids(val, "validation items")?,
-        ids(test, "test items")?,
+        ids(train, "training nodes or graphs")?,
+        ids(val, "validation nodes or graphs")?,
+        ids(test, "test nodes or graphs")?,
     );
     split.map_err(raised)
 }

@@ -152,7 +152,7 @@ def test_what_fitting_settled_on_is_logged(caplog: pytest.LogCaptureFixture) -> 
     lines = [record.getMessage() for record in caplog.records if record.name == "gnarl"]
     assert lines[0].startswith("fitting gcn to Graph(") and "seed 0" in lines[0]
     assert lines[1].startswith("fitted in") and "3 epochs" in lines[1] and "validation accuracy" in lines[1]
-    assert any(line.startswith("head selected on validation items: ") for line in lines), lines
+    assert any(line.startswith("head selected on validation data: ") for line in lines), lines
     caplog.clear()
     with caplog.at_level("WARNING", logger="gnarl"):
         gnarl.NodeClassifier("gcn", epochs=2, hidden=8).fit(graph, **parts)

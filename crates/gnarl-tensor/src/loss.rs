@@ -51,11 +51,11 @@ fn cross_entropy(
 ) -> Result<Tensor> {
     let (num_items, num_classes) = logits.dims2()?;
     if rows.is_empty() {
-        bail!("cross-entropy: there are no training items");
+        bail!("cross-entropy: there are no training rows");
     }
     if rows.len() != classes.len() {
         bail!(
-            "cross-entropy: {} items, but {} classes",
+            "cross-entropy: {} rows, but {} classes",
             rows.len(),
             classes.len()
         );
@@ -63,7 +63,7 @@ fn cross_entropy(
     for (&row, &class) in rows.iter().zip(classes.iter()) {
         if row as usize >= num_items || class as usize >= num_classes {
             bail!(
-                "cross-entropy: item {row} of class {class}, but there are {num_items} items and {num_classes} classes"
+                "cross-entropy: row {row} of class {class}, but there are {num_items} rows and {num_classes} classes"
             );
         }
     }
@@ -219,11 +219,11 @@ impl Operation for CrossEntropy {
 pub fn soft_cross_entropy(logits: &Tensor, targets: &Arc<Vec<f32>>) -> Result<Tensor> {
     let (num_items, num_classes) = logits.dims2()?;
     if num_items == 0 || num_classes == 0 {
-        bail!("cross-entropy: there are no training items");
+        bail!("cross-entropy: there are no training rows");
     }
     if targets.len() != num_items * num_classes {
         bail!(
-            "cross-entropy: {num_items} items of {num_classes} classes, but {} shares",
+            "cross-entropy: {num_items} rows of {num_classes} classes, but {} shares",
             targets.len()
         );
     }
@@ -463,13 +463,13 @@ mod tests {
             loss(&logits, &[], &[])
                 .unwrap_err()
                 .to_string()
-                .contains("no training items")
+                .contains("no training rows")
         );
         assert!(
             loss(&logits, &[2], &[0])
                 .unwrap_err()
                 .to_string()
-                .contains("item 2 of class 0")
+                .contains("row 2 of class 0")
         );
         assert!(
             loss(&logits, &[0], &[3])
@@ -481,7 +481,7 @@ mod tests {
             loss(&logits, &[0, 1], &[0])
                 .unwrap_err()
                 .to_string()
-                .contains("2 items, but 1 classes")
+                .contains("2 rows, but 1 classes")
         );
     }
 
@@ -515,14 +515,14 @@ mod tests {
             soft(&logits, &[1.0])
                 .unwrap_err()
                 .to_string()
-                .contains("3 items of 3 classes, but 1 shares")
+                .contains("3 rows of 3 classes, but 1 shares")
         );
         let none = Tensor::zeros((0, 3), crate::DType::F32, &Device::Cpu).unwrap();
         assert!(
             soft(&none, &[])
                 .unwrap_err()
                 .to_string()
-                .contains("no training items")
+                .contains("no training rows")
         );
     }
 }

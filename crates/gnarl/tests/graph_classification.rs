@@ -766,7 +766,7 @@ fn sets_without_training_graphs_are_refused() {
     let e = Split::folds(one.labels(), 10, 0).unwrap_err().to_string();
     assert_eq!(
         e,
-        "folds: 10 folds of 1 labelled items: there must be at least 3 folds and an item for each"
+        "folds: 10 folds of 1 labelled nodes or graphs: there must be at least 3 folds and a node or graph for each"
     );
     let gcn = model(Backbone::GCN, 2);
     let none = Split::new("none", vec![], vec![], vec![0]).unwrap();

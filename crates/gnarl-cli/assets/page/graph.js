@@ -74,7 +74,7 @@ class GraphView {
       const now = attack.steps[Number(slider.value)];
       this.flips = Array.from({ length: now.flips }, (_, k) => attack.flips.slice(3 * k, 3 * k + 3));
       this.turned = new Map();
-      for (let k = 0; k < now.turned.length; k += 2) this.turned.set(now.turned[k], now.turned[k + 1]);
+      for (let k = 0; k < now.changed.length; k += 2) this.turned.set(now.changed[k], now.changed[k + 1]);
       const added = this.flips.filter(([, , is]) => is).length;
       const text = `${now.flips} flips (${added} edges added, ${now.flips - added} removed): test accuracy ${now.accuracy.toFixed(1)} %, ${this.turned.size} predictions changed`;
       status.textContent = text;
@@ -98,7 +98,7 @@ class GraphView {
     const { data } = this, classes = data.classes;
     const order = () => Array.from({ length: this.n }, (_, u) => u).sort((a, b) => this.degree[b] - this.degree[a] || a - b).slice(0, 200);
     const heads = ['node', 'neighbours', ...(data.truth ? ['class'] : []), ...(data.predicted ? ['prediction', 'confidence, %'] : []), ...data.channels.filter(c => c.kind === 'number').map(c => c.title)];
-    const row = u => [this.name(u), String(this.degree[u]), ...(data.truth ? [classes[data.truth[u]] ?? '–'] : []), ...(data.predicted ? [classes[data.predicted[u]], String(data.sure[u])] : []),
+    const row = u => [this.name(u), String(this.degree[u]), ...(data.truth ? [classes[data.truth[u]] ?? '–'] : []), ...(data.predicted ? [classes[data.predicted[u]], String(data.confidence[u])] : []),
       ...data.channels.filter(c => c.kind === 'number').map(c => number(c.values[u]))];
     const details = asTable(heads, () => order().map(row), `the ${Math.min(200, this.n)} nodes with most neighbours`);
     details.firstChild.textContent = 'The graph as a table';
@@ -231,10 +231,10 @@ class GraphView {
     if (data.truth) put('class', classes[data.truth[u]] ?? 'unknown');
     if (data.predicted) {
       const verdict = !data.truth || data.truth[u] < 0 ? '' : predicted === data.truth[u] ? ', correct' : ', wrong';
-      put('prediction', `${classes[predicted]}${verdict}${this.turned.has(u) ? ` (changed; before: ${classes[data.predicted[u]]})` : `, confidence ${data.sure[u]} %`}`);
+      put('prediction', `${classes[predicted]}${verdict}${this.turned.has(u) ? ` (changed; before: ${classes[data.predicted[u]]})` : `, confidence ${data.confidence[u]} %`}`);
     }
     if (data.exits) {
-      const e = data.exits.names.length, list = data.exits.names.map((name, k) => `${name}: ${classes[data.exits.said[u * e + k]]} (${data.exits.sure[u * e + k]} %)${data.exits.taken[u] === k ? ' – taken' : ''}`);
+      const e = data.exits.names.length, list = data.exits.names.map((name, k) => `${name}: ${classes[data.exits.predicted[u * e + k]]} (${data.exits.confidence[u * e + k]} %)${data.exits.taken[u] === k ? ' – taken' : ''}`);
       put('each exit', ...list.flatMap((line, i) => i ? [el('br'), line] : [line]));
     }
     for (const c of data.channels) if (c.kind === 'number') put(c.title, `${number(c.values[u])}${c.unit && c.values[u] !== null ? ` ${c.unit}` : ''}`);

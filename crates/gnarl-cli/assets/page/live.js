@@ -8,8 +8,8 @@ class Live {
     this.before = view.data.predicted.slice();
     this.status = el('output', { role: 'status' });
     this.undo = el('button', { type: 'button', disabled: true, onclick: () => { this.edges.clear(); this.features.clear(); for (const s of this.axes) s.selectedIndex = 0; this.ask(); } }, 'Undo all');
-    this.axes = view.data.live.axes.map(({ axis, now, others }) =>
-      el('select', { 'data-axis': axis, onchange: () => this.ask() }, ...[now, ...others].map(choice => el('option', { value: choice }, choice))));
+    this.axes = view.data.live.axes.map(({ axis, current, others }) =>
+      el('select', { 'data-axis': axis, onchange: () => this.ask() }, ...[current, ...others].map(choice => el('option', { value: choice }, choice))));
     const labels = this.axes.map(select => el('label', {}, select.dataset.axis, select));
     place.querySelector('.graph').before(el('div', { class: 'controls' }, ...labels, this.undo, el('div', {}, view.flipKey(), this.status)));
     view.extra = u => this.form(u);
@@ -58,7 +58,7 @@ class Live {
     view.flips = [...this.edges.values()].map(([u, v]) => [u, v, view.neighbours(u).includes(v) ? 0 : 1]);
     view.turned = new Map();
     changed.predicted.forEach((c, u) => { if (c !== this.before[u]) view.turned.set(u, c); });
-    data.sure = changed.sure;
+    data.confidence = changed.confidence;
     const margin = data.channels.find(c => c.key === 'margin');
     if (margin) margin.values = changed.margin;
     this.undo.disabled = !this.edges.size && !this.features.size && !this.switched().length;

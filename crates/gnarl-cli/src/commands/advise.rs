@@ -181,7 +181,7 @@ fn data_rows(data: &DatasetSummary) -> Vec<(&'static str, String)> {
             items,
             format!(
                 "{}, {} edges",
-                count(data.items as u64),
+                count(data.size as u64),
                 count(data.edges as u64)
             ),
         ),

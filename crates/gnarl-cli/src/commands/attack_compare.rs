@@ -195,7 +195,7 @@ impl CompareReport {
 
     fn csv(&self) -> String {
         let mut text = String::from(
-            "model,budget,clean_accuracy,attacked_accuracy,deviation,adaptive,flips,attack_seconds\n",
+            "model,budget,clean_accuracy,attacked_accuracy,standard_deviation,adaptive,flips,attack_seconds\n",
         );
         for cell in &self.cells {
             let Outcome::Evaluated {

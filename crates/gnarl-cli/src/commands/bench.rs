@@ -147,7 +147,7 @@ pub struct EpochReport {
     threads: usize,
     parameters: usize,
     /// Number of training nodes or graphs.
-    training_items: usize,
+    train_size: usize,
     config: Model,
 }
 
@@ -175,7 +175,7 @@ pub fn epoch(global: &Global, args: &EpochArgs) -> anyhow::Result<StudyOutput<Ep
         epochs: fitted.plan().training.epochs,
         threads: rayon::current_num_threads(),
         parameters: fitted.num_parameters(),
-        training_items: on.split.train().len(),
+        train_size: on.split.train().len(),
         config: *fitted.model(),
     }))
 }

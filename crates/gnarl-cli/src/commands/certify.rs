@@ -458,16 +458,16 @@ fn survived(survived: &[Survived]) -> String {
 fn attempts(attempts: &Attempts) -> String {
     let Attempts {
         method,
-        made,
-        broken,
+        attacks,
+        violations,
         ..
     } = attempts;
-    let found = if *broken == 0 {
+    let found = if *violations == 0 {
         "none changed a class".into()
     } else {
-        format!("{broken} CHANGED A CLASS")
+        format!("{violations} CHANGED A CLASS")
     };
-    format!("\n{made} attacks inside radii of {method}: {found}\n")
+    format!("\n{attacks} attacks inside radii of {method}: {found}\n")
 }
 
 impl Report for CertifyOutput {

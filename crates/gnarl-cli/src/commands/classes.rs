@@ -45,7 +45,7 @@ impl ByClass {
         if self.classes.len() > MOST_SHOWN {
             return String::new();
         }
-        let mut headers = ["class", ">items", ">precision, %", ">recall, %", ">F1, %"]
+        let mut headers = ["class", ">support", ">precision, %", ">recall, %", ">F1, %"]
             .map(String::from)
             .to_vec();
         headers.extend(
@@ -55,12 +55,12 @@ impl ByClass {
         );
         let mut table = output::table(&headers.iter().map(String::as_str).collect::<Vec<_>>());
         for (NamedClass { class, scores }, confused) in self.classes.iter().zip(&self.confusion) {
-            let mut cells = vec![class.clone(), count(scores.items)];
+            let mut cells = vec![class.clone(), count(scores.support)];
             cells.extend(
                 [scores.precision, scores.recall, scores.f1]
                     .map(|share| format!("{:.1}", 100.0 * share)),
             );
-            cells.extend(confused.iter().map(|&items| count(items)));
+            cells.extend(confused.iter().map(|&cell| count(cell)));
             table.add_row(cells);
         }
         output::render(&table)

@@ -120,7 +120,7 @@ struct Change {
 #[derive(Debug, Serialize)]
 struct Changed {
     predicted: Vec<u32>,
-    sure: Vec<u8>,
+    confidence: Vec<u8>,
     margin: Vec<f32>,
     /// Accuracy on the evaluated nodes in per cent; `None` without labels.
     accuracy: Option<f64>,
@@ -271,7 +271,7 @@ impl ExploredModel {
                 Some(known) => known.others.push(choice),
                 None => axes.push(LiveAxis {
                     axis,
-                    now,
+                    current: now,
                     others: vec![choice],
                 }),
             }
@@ -362,7 +362,7 @@ impl ExploredModel {
         let of = |u: &u32| *u as usize;
         Ok(Changed {
             predicted: shown.iter().map(|u| after.predicted[of(u)]).collect(),
-            sure: shown
+            confidence: shown
                 .iter()
                 .map(|u| whole_percent(after.confidence[of(u)]))
                 .collect(),

@@ -132,7 +132,7 @@ impl Report for PlanReport {
         let mut row = |name: String, bytes: f64, seconds: f64, fits: &str| {
             table.add_row([name, readable(bytes), duration(seconds), fits.to_string()]);
         };
-        let (whole, sampled) = (&plan.whole, &plan.sampled);
+        let (whole, sampled) = (&plan.full_batch, &plan.mini_batch);
         row(
             "whole graph, gcn".into(),
             whole.bytes,

@@ -148,10 +148,10 @@ const MOST_LISTED: usize = 100_000;
 pub struct PredictReport {
     data: String,
     model: String,
-    /// Number of nodes of a graph, or of graphs of a set.
-    items: usize,
-    /// Kind of the items: node or graph.
-    item: &'static str,
+    /// Number of predictions: nodes of a graph, or graphs of a set.
+    num_predictions: usize,
+    /// Task: `node` or `graph` classification.
+    task: &'static str,
     /// Accuracy in per cent on the held-out test nodes or graphs; present only if the model has a
     /// record of them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -208,7 +208,7 @@ struct Embeddings {
 #[derive(Debug, Serialize)]
 struct ClassCount {
     class: String,
-    items: usize,
+    count: usize,
 }
 
 /// Loads the model and predicts.
@@ -300,8 +300,8 @@ impl PredictReport {
         Self {
             data: data.name.clone(),
             model: String::new(),
-            items: found.content.num_items(),
-            item: item_of(&found.content),
+            num_predictions: found.content.num_items(),
+            task: item_of(&found.content),
             test_accuracy: accuracy.filter(|_| held_out),
             plain_test_accuracy: found.plain_accuracy,
             accuracy: accuracy.filter(|_| !held_out),
@@ -396,7 +396,7 @@ fn finish(
     let count = |class: usize| classes.iter().filter(|c| **c as usize == class).count();
     let counts = names.iter().enumerate().map(|(i, name)| ClassCount {
         class: name.clone(),
-        items: count(i),
+        count: count(i),
     });
     report.class_counts = counts.collect();
     if args.values || classes.len() <= MOST_LISTED {
@@ -404,9 +404,9 @@ fn finish(
     }
     if let Some(file) = &args.output {
         if ends_in(file, "parquet") {
-            write_parquet(file, report.item, content, names, classes, probabilities)?;
+            write_parquet(file, report.task, content, names, classes, probabilities)?;
         } else {
-            write_csv(file, report.item, content, names, classes, probabilities)?;
+            write_csv(file, report.task, content, names, classes, probabilities)?;
         }
         report.output = Some(file.display().to_string());
     }
@@ -480,12 +480,12 @@ fn write_csv(
 
 impl Report for PredictReport {
     fn text(&self) -> String {
-        let items = format!("{}s", self.item);
+        let items = format!("{}s", self.task);
         let mut line = format!(
             "{} on {}: {} {items}",
             self.model,
             self.data,
-            output::count(self.items as u64)
+            output::count(self.num_predictions as u64)
         );
         match (self.test_accuracy, self.accuracy) {
             (Some(test), _) => line += &format!(", test accuracy {test:.2} %"),
@@ -520,8 +520,8 @@ impl Report for PredictReport {
             text += &format!("\nscores by class\n{table}\nall predictions\n");
         }
         let mut table = output::table(&["class", &format!(">{items}")]);
-        for ClassCount { class, items } in &self.class_counts {
-            table.add_row([class.clone(), output::count(*items as u64)]);
+        for ClassCount { class, count } in &self.class_counts {
+            table.add_row([class.clone(), output::count(*count as u64)]);
         }
         text += &output::render(&table);
         if let Some(taken) = &self.taken {

@@ -237,7 +237,7 @@ impl SpectrumOutput {
         let SpectrumReport {
             moments,
             mean_of_eigenvalues,
-            deviation_of_eigenvalues,
+            standard_deviation_of_eigenvalues,
             bound,
             gap,
             ..
@@ -258,20 +258,20 @@ impl SpectrumOutput {
             [
                 moments.map(|m| m.mean),
                 *mean_of_eigenvalues,
-                moments.map(|m| m.thesis_mean),
+                moments.map(|m| m.published_mean),
             ],
         );
         let deviations = [
-            moments.map(|m| m.deviation),
-            *deviation_of_eigenvalues,
-            moments.and_then(|m| m.thesis_deviation),
+            moments.map(|m| m.standard_deviation),
+            *standard_deviation_of_eigenvalues,
+            moments.and_then(|m| m.published_standard_deviation),
         ];
         row("standard deviation of M's spectrum", deviations);
         row(
             "bound on |eigenvalue of M|",
-            [Some(bound.value), None, bound.thesis],
+            [Some(bound.value), None, bound.published],
         );
-        row("gap of V^-1 (D - A)", [gap.laplacian, None, gap.thesis]);
+        row("gap of V^-1 (D - A)", [gap.laplacian, None, gap.published]);
         row("gap of L_rw", [self.spectrum.random_walk_gap, None, None]);
         let energies = [
             ("features", self.dirichlet_energy.features),
@@ -357,7 +357,7 @@ fn inequalities(inequalities: &[Inequality]) -> comfy_table::Table {
         };
         let stated_by = match source {
             Source::Corrected => "gnarl",
-            Source::Thesis => "published",
+            Source::Published => "published",
         };
         table.add_row([
             *name,

@@ -839,7 +839,7 @@ fn learned_text(parameters: &[(String, Accuracy)], tried: &[InitialisationReport
     }
     if !tried.is_empty() {
         let mut table = output::table(&[
-            "initialisation tried",
+            "candidate initialisation",
             ">validation accuracy",
             ">runs that selected it",
         ]);

@@ -42,7 +42,7 @@ pub struct GraphData {
     pub predicted: Option<Vec<u32>>,
     /// Confidence of the predictions in per cent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sure: Option<Vec<u8>>,
+    pub confidence: Option<Vec<u8>>,
     /// Part of the split: 1 for training, 2 for validation, 3 for test nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<Vec<u8>>,
@@ -128,9 +128,9 @@ pub struct Exits {
     /// Names of the exits.
     pub names: Vec<String>,
     /// Predicted classes, with the exits of a node next to each other.
-    pub said: Vec<u32>,
+    pub predicted: Vec<u32>,
     /// Confidence in per cent, in the order of the classes.
-    pub sure: Vec<u8>,
+    pub confidence: Vec<u8>,
     /// Exit that each node takes.
     pub taken: Vec<usize>,
 }
@@ -154,7 +154,7 @@ pub struct AttackStep {
     /// Test accuracy in per cent.
     pub accuracy: f64,
     /// Nodes whose predicted class differs from the clean graph's, each followed by the new class.
-    pub turned: Vec<u32>,
+    pub changed: Vec<u32>,
 }
 
 /// Connection to a server that predicts on changed graphs.
@@ -177,7 +177,7 @@ pub struct LiveAxis {
     /// Name of the axis.
     pub axis: &'static str,
     /// Current choice of the model.
-    pub now: String,
+    pub current: String,
     /// Other choices.
     pub others: Vec<&'static str>,
 }
@@ -305,7 +305,7 @@ impl GraphData {
         let predicted = self.of_shown(&portrait.predicted);
         let values: Vec<i64> = predicted.iter().map(|&class| i64::from(class)).collect();
         self.class_channel("predicted", title, &values, self.classes.clone());
-        self.sure = Some(
+        self.confidence = Some(
             self.of_shown(&portrait.confidence)
                 .into_iter()
                 .map(whole_percent)
@@ -327,13 +327,13 @@ impl GraphData {
         };
         self.exits = Some(Exits {
             names,
-            said: self
+            predicted: self
                 .shown
                 .iter()
                 .flat_map(each)
                 .map(|at| exits.predicted[at])
                 .collect(),
-            sure: self
+            confidence: self
                 .shown
                 .iter()
                 .flat_map(each)
@@ -419,7 +419,7 @@ impl GraphData {
         let step = |step: &WalkStep| AttackStep {
             flips: step.flips,
             accuracy: step.accuracy,
-            turned: step
+            changed: step
                 .turned
                 .iter()
                 .flat_map(|&(u, class)| [u, class])

@@ -12,7 +12,7 @@ const OP: &str = "class scores";
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassScores {
     /// Number of evaluated nodes or graphs.
-    pub items: usize,
+    pub support: usize,
     /// Mean recall of the classes that occur (scikit-learn's `balanced_accuracy_score`).
     pub balanced_accuracy: f64,
     /// Mean F1 of the classes that occur or are predicted (`f1_score` with `average="macro"`).
@@ -31,7 +31,7 @@ pub struct ClassScores {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct OneClass {
     /// Number of nodes or graphs of the class.
-    pub items: u64,
+    pub support: u64,
     /// Number of nodes or graphs predicted to be of the class.
     pub predicted: u64,
     /// Precision: share of predictions of the class that are correct; 0 without any.
@@ -102,9 +102,12 @@ impl ClassScores {
             values.iter().sum::<f64>() / values.len().max(1) as f64
         };
         Self {
-            items: classes.iter().map(|class| class.items as usize).sum(),
-            balanced_accuracy: mean(|class| class.recall, |class| class.items > 0),
-            macro_f1: mean(|class| class.f1, |class| class.items + class.predicted > 0),
+            support: classes.iter().map(|class| class.support as usize).sum(),
+            balanced_accuracy: mean(|class| class.recall, |class| class.support > 0),
+            macro_f1: mean(
+                |class| class.f1,
+                |class| class.support + class.predicted > 0,
+            ),
             roc_auc: None,
             confusion,
             classes,
@@ -133,7 +136,7 @@ impl ClassScores {
 
 impl OneClass {
     fn of(confusion: &[Vec<u64>], class: usize) -> Self {
-        let (items, right) = (
+        let (support, correct) = (
             confusion[class].iter().sum::<u64>(),
             confusion[class][class],
         );
@@ -142,20 +145,20 @@ impl OneClass {
             if of == 0 {
                 0.0
             } else {
-                right as f64 / of as f64
+                correct as f64 / of as f64
             }
         };
         // 2 P R / (P + R), without division by zero.
-        let f1 = if items + predicted == 0 {
+        let f1 = if support + predicted == 0 {
             0.0
         } else {
-            2.0 * right as f64 / (items + predicted) as f64
+            2.0 * correct as f64 / (support + predicted) as f64
         };
         Self {
-            items,
+            support,
             predicted,
             precision: share(predicted),
-            recall: share(items),
+            recall: share(support),
             f1,
         }
     }
@@ -203,7 +206,7 @@ mod tests {
     /// Class 0: two of three found, two of three predictions correct. Class 1: one of two found,
     /// one of two correct. Class 2 is only predicted.
     #[test]
-    fn six_items_by_hand() {
+    fn five_nodes_by_hand() {
         let scores = ClassScores::new(&[0, 0, 0, 1, 1], &[0, 0, 2, 1, 0], None, 4).unwrap();
         assert_eq!(
             scores.confusion,
@@ -213,7 +216,7 @@ mod tests {
             panic!("four classes")
         };
         assert_eq!(
-            (a.precision, a.recall, a.f1, a.items, a.predicted),
+            (a.precision, a.recall, a.f1, a.support, a.predicted),
             (2.0 / 3.0, 2.0 / 3.0, 4.0 / 6.0, 3, 3)
         );
         assert_eq!((b.precision, b.recall, b.f1), (1.0, 0.5, 2.0 / 3.0));
@@ -221,14 +224,14 @@ mod tests {
             (c.precision, c.recall, c.f1, c.predicted),
             (0.0, 0.0, 0.0, 1)
         );
-        assert_eq!((d.items, d.predicted), (0, 0));
+        assert_eq!((d.support, d.predicted), (0, 0));
         assert_eq!(scores.balanced_accuracy, (2.0 / 3.0 + 0.5) / 2.0);
         assert_eq!(
             scores.macro_f1,
             (2.0 / 3.0 + 2.0 / 3.0 + 0.0) / 3.0,
             "class 3 is neither there nor predicted"
         );
-        assert_eq!((scores.items, scores.roc_auc), (5, None));
+        assert_eq!((scores.support, scores.roc_auc), (5, None));
     }
 
     #[test]

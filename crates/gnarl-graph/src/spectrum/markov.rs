@@ -93,11 +93,11 @@ pub struct Moments {
     /// Second moment of the eigenvalues, `trace(M²) / n`.
     pub second_moment: f64,
     /// Standard deviation of the eigenvalues.
-    pub deviation: f64,
+    pub standard_deviation: f64,
     /// Published mean, `(1/n) Σ 1/v(i)`.
-    pub thesis_mean: f64,
+    pub published_mean: f64,
     /// Published standard deviation; `None` if its formula has a negative number under the root.
-    pub thesis_deviation: Option<f64>,
+    pub published_standard_deviation: Option<f64>,
 }
 
 /// Computes the moments of the spectrum of `M = V⁻¹ A`, in O(n + m); `None` for a graph without
@@ -118,14 +118,15 @@ pub fn moments(graph: &Graph, v: &[f64]) -> Result<Option<Moments>> {
     let edges_once = graph.weighted_edges().map(per_edge).sum::<f64>() / n;
     // Graphs hold no self-loops, so the diagonal of A is zero.
     let (mean, second_moment) = (0.0f64, 2.0 * edges_once);
-    let thesis_mean = inverse.iter().sum::<f64>() / n;
-    let thesis_variance = edges_once - thesis_mean * thesis_mean;
+    let published_mean = inverse.iter().sum::<f64>() / n;
+    let published_variance = edges_once - published_mean * published_mean;
     Ok(Some(Moments {
         mean,
         second_moment,
-        deviation: (second_moment - mean * mean).max(0.0).sqrt(),
-        thesis_mean,
-        thesis_deviation: (thesis_variance >= 0.0).then(|| thesis_variance.sqrt()),
+        standard_deviation: (second_moment - mean * mean).max(0.0).sqrt(),
+        published_mean,
+        published_standard_deviation: (published_variance >= 0.0)
+            .then(|| published_variance.sqrt()),
     }))
 }
 
@@ -137,7 +138,7 @@ pub struct EigenvalueBound {
     pub value: f64,
     /// Published value, `min v(i) / deg(i)` over nodes with edges, which is no bound; `None` for a
     /// graph without edges.
-    pub thesis: Option<f64>,
+    pub published: Option<f64>,
 }
 
 /// Computes the bound on the eigenvalues of `M = V⁻¹ A`: its largest absolute row sum, in O(n + m).
@@ -148,7 +149,7 @@ pub fn eigenvalue_bound(graph: &Graph, v: &[f64]) -> Result<EigenvalueBound> {
     let v = powers(graph, v, 1.0)?;
     let mut bound = EigenvalueBound {
         value: 0.0,
-        thesis: None,
+        published: None,
     };
     for u in 0..graph.num_nodes() {
         let degree: f64 = graph
@@ -157,7 +158,11 @@ pub fn eigenvalue_bound(graph: &Graph, v: &[f64]) -> Result<EigenvalueBound> {
             .sum();
         if degree > 0.0 {
             bound.value = bound.value.max(degree / v[u]);
-            bound.thesis = Some(bound.thesis.map_or(v[u] / degree, |t| t.min(v[u] / degree)));
+            bound.published = Some(
+                bound
+                    .published
+                    .map_or(v[u] / degree, |t| t.min(v[u] / degree)),
+            );
         }
     }
     Ok(bound)
@@ -173,7 +178,7 @@ pub struct Gap {
     pub laplacian: Option<f64>,
     /// Published gap, the smallest non-zero eigenvalue of `I - M`, which may be negative; `None` if
     /// there is none.
-    pub thesis: Option<f64>,
+    pub published: Option<f64>,
 }
 
 /// Computes the spectral gap of a graph with non-negative weights.
@@ -191,7 +196,7 @@ pub fn gap(graph: &Graph, v: &[f64], settings: &EigenSettings) -> Result<Gap> {
     Ok(Gap {
         num_components,
         laplacian,
-        thesis: thesis_gap(graph, v, settings)?,
+        published: published_gap(graph, v, settings)?,
     })
 }
 
@@ -217,7 +222,7 @@ pub(super) fn fiedler(
 
 /// Computes the smallest non-zero eigenvalue of `I - M`. The largest eigenvalue of `M` on a
 /// component is simple, so the two largest of each component are enough to find it.
-pub(super) fn thesis_gap(
+pub(super) fn published_gap(
     graph: &Graph,
     v: &[f64],
     settings: &EigenSettings,
@@ -280,7 +285,7 @@ mod tests {
             let (mean, second) = (values.iter().sum::<f64>() / n, values.iter().map(|x| x * x).sum::<f64>() / n);
             prop_assert!((mean - moments.mean).abs() < 1e-12 * bound.max(1.0));
             prop_assert!((second - moments.second_moment).abs() < 1e-12 * (bound * bound).max(1.0));
-            prop_assert!(((second - mean * mean).max(0.0).sqrt() - moments.deviation).abs() < 1e-6 * bound.max(1.0));
+            prop_assert!(((second - mean * mean).max(0.0).sqrt() - moments.standard_deviation).abs() < 1e-6 * bound.max(1.0));
         }
 
         #[test]
@@ -316,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thesis_bound_fails_where_v_is_half_the_degree() {
+    fn the_published_bound_fails_where_v_is_half_the_degree() {
         let g = complete(5);
         let v: Vec<f64> = degrees(&g).iter().map(|d| d / 2.0).collect();
         let values = symmetric_eigenvalues(&markov_symmetric(&g, &v).unwrap()).unwrap();
@@ -324,7 +329,7 @@ mod tests {
         // M = 2 D⁻¹ A has the eigenvalue 2, which the corrected bound reaches and the published one
         // of 1/2 does not.
         assert!((values[4] - 2.0).abs() < 1e-13);
-        assert_eq!((bound.value, bound.thesis), (2.0, Some(0.5)));
+        assert_eq!((bound.value, bound.published), (2.0, Some(0.5)));
     }
 
     #[test]
@@ -332,7 +337,7 @@ mod tests {
         // K4 with core numbers halved: M = A / 1.5 has the eigenvalues 2 and -2/3, I - M has -1 and
         // 5/3.
         let gap = gap(&complete(4), &[1.5; 4], &SETTINGS).unwrap();
-        assert!((gap.thesis.unwrap() + 1.0).abs() < 1e-13);
+        assert!((gap.published.unwrap() + 1.0).abs() < 1e-13);
         // L_v = (4 I - J) / 1.5 has 0 and 8/3.
         assert!((gap.laplacian.unwrap() - 8.0 / 3.0).abs() < 1e-13);
     }
@@ -344,34 +349,34 @@ mod tests {
         let one = gap(&path(3), &[1.0, 2.0, 1.0], &SETTINGS).unwrap();
         assert!(
             (one.laplacian.unwrap() - 1.0).abs() < 1e-14
-                && (one.thesis.unwrap() - 1.0).abs() < 1e-14
+                && (one.published.unwrap() - 1.0).abs() < 1e-14
         );
         let g = Graph::from_edges(7, [(0, 1), (1, 2), (3, 4), (4, 5)])
             .unwrap()
             .0;
         let two = gap(&g, &degrees(&g), &SETTINGS).unwrap();
         assert_eq!((two.num_components, two.laplacian), (3, Some(0.0)));
-        assert!((two.thesis.unwrap() - 1.0).abs() < 1e-14);
+        assert!((two.published.unwrap() - 1.0).abs() < 1e-14);
     }
 
     #[test]
-    fn the_thesis_mean_is_not_the_mean() {
+    fn the_published_mean_is_not_the_mean() {
         let g = cycle(4);
         let m = moments(&g, &Centrality::DEGREE.values(&g).unwrap())
             .unwrap()
             .unwrap();
         // M has 1, 0, 0, -1: mean 0, second moment 1/2. The published formulas: 1/2, and a variance
         // of 1/4 - 1/4.
-        assert_eq!((m.mean, m.second_moment, m.thesis_mean), (0.0, 0.5, 0.5));
+        assert_eq!((m.mean, m.second_moment, m.published_mean), (0.0, 0.5, 0.5));
         assert_eq!(
-            (m.deviation, m.thesis_deviation),
+            (m.standard_deviation, m.published_standard_deviation),
             (0.5f64.sqrt(), Some(0.0))
         );
         assert_eq!(
             moments(&path(2), &[1.0, 1.0])
                 .unwrap()
                 .unwrap()
-                .thesis_deviation,
+                .published_standard_deviation,
             None
         );
         assert_eq!(moments(&Graph::empty(0).unwrap(), &[]).unwrap(), None);

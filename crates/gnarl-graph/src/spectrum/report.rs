@@ -8,7 +8,7 @@ use super::eigen::symmetric_eigenvalues;
 use super::lanczos::{EigenSettings, Which, sparse_eigenpairs};
 use super::markov::{
     EigenvalueBound, Gap, Moments, eigenvalue_bound, fiedler, markov_symmetric, moments,
-    refuse_negative_weights, thesis_gap,
+    published_gap, refuse_negative_weights,
 };
 use crate::centrality::{Centrality, degrees};
 use crate::error::{Error, Result};
@@ -58,7 +58,7 @@ pub struct SpectrumReport {
     /// Mean of the computed eigenvalues of `M`, if all are known.
     pub mean_of_eigenvalues: Option<f64>,
     /// Standard deviation of the computed eigenvalues of `M`, if all are known.
-    pub deviation_of_eigenvalues: Option<f64>,
+    pub standard_deviation_of_eigenvalues: Option<f64>,
     /// Bound on the eigenvalues of `M`.
     pub bound: EigenvalueBound,
     /// Spectral gaps.
@@ -112,7 +112,7 @@ pub enum Source {
     /// Corrected form, which holds for every graph with non-negative weights.
     Corrected,
     /// Form as published.
-    Thesis,
+    Published,
 }
 
 /// `lhs <= rhs`, evaluated.
@@ -201,7 +201,7 @@ pub fn report_watched(
         markov,
         moments: moments(graph, &v)?,
         mean_of_eigenvalues: of_eigenvalues.map(|(mean, _)| mean),
-        deviation_of_eigenvalues: of_eigenvalues.map(|(_, deviation)| deviation),
+        standard_deviation_of_eigenvalues: of_eigenvalues.map(|(_, deviation)| deviation),
         bound,
         gap: parts.gap,
         random_walk_gap: parts.random_walk_gap,
@@ -424,8 +424,8 @@ impl Parts {
         let by_vertices = cut(v, Boundary::Vertices, &laplacian)?;
         let by_count = cut(&vec![1.0; n], Boundary::Edges, &random_walk)?;
 
-        let thesis =
-            unless_unfinished("gap of I - M", thesis_gap(graph, v, eigen), notes)?.flatten();
+        let published =
+            unless_unfinished("gap of I - M", published_gap(graph, v, eigen), notes)?.flatten();
         on_part();
         let random_walk_gap = if connected {
             random_walk.map(|r| r.0)
@@ -438,7 +438,7 @@ impl Parts {
             let core = graph.subgraph(&joined)?;
             unless_unfinished(
                 "gap of L_rw",
-                thesis_gap(&core, &degrees(&core), eigen),
+                published_gap(&core, &degrees(&core), eigen),
                 notes,
             )?
             .flatten()
@@ -452,7 +452,7 @@ impl Parts {
             gap: Gap {
                 num_components,
                 laplacian,
-                thesis,
+                published,
             },
             random_walk_gap,
             by_edges,
@@ -542,7 +542,7 @@ fn inequalities(
     bound: &EigenvalueBound,
     parts: &Parts,
 ) -> Vec<Inequality> {
-    use Source::{Corrected, Thesis};
+    use Source::{Corrected, Published};
     const CONNECTED: &str = "stated for connected graphs with at least one edge";
     let connected = parts.gap.num_components == 1 && graph.num_edges() > 0;
     let mut list = Vec::new();
@@ -555,10 +555,10 @@ fn inequalities(
             largest,
             bound.value,
         ));
-        if let Some(gamma) = bound.thesis {
+        if let Some(gamma) = bound.published {
             list.push(Inequality::new(
                 "max |lambda(M)| <= min v/deg",
-                Thesis,
+                Published,
                 largest,
                 gamma,
             ));
@@ -573,14 +573,14 @@ fn inequalities(
         let name = "h_v <= sqrt(2 max(deg/v) lambda_1(L_v))";
         list.push(Inequality::new(name, Corrected, cut.constant, root).above(cut));
     }
-    if let (Some(gap), Some(cut)) = (parts.gap.thesis, &parts.by_vertices) {
+    if let (Some(gap), Some(cut)) = (parts.gap.published, &parts.by_vertices) {
         let (least, most) = v.iter().fold((f64::INFINITY, 0.0f64), |(lo, hi), &x| {
             (lo.min(x), hi.max(x))
         });
         let rhs = 2.0 * v.len() as f64 * most * most / least * cut.constant;
         let mut row = Inequality::new(
             "lambda_1(I - M) <= 2 n max(v)^2 / min(v) h_v",
-            Thesis,
+            Published,
             gap,
             rhs,
         )
@@ -598,14 +598,14 @@ fn inequalities(
             let name = "lambda_1(L_rw) <= 2 max(deg) / min(deg)^2 h_C";
             let rhs = 2.0 * most / (least * least) * cut.constant;
             list.push(
-                Inequality::new(name, Thesis, gap, rhs)
+                Inequality::new(name, Published, gap, rhs)
                     .applying(connected, CONNECTED)
                     .below(cut),
             );
         }
         let row = Inequality::new(
             "h_C <= max(deg) sqrt(2 lambda_1(L_rw))",
-            Thesis,
+            Published,
             cut.constant,
             most * (2.0 * gap).sqrt(),
         );
@@ -613,7 +613,7 @@ fn inequalities(
         if let Some(radius) = equidistribution_radius(&operators[6]).filter(|_| connected) {
             list.push(Inequality::new(
                 "1 - rho(H) <= lambda_1(L_rw)",
-                Thesis,
+                Published,
                 1.0 - radius,
                 gap,
             ));
@@ -738,12 +738,12 @@ mod tests {
     }
 
     #[test]
-    fn the_corrected_inequalities_hold_where_the_thesis_fails() {
+    fn the_corrected_inequalities_hold_where_the_published_fails() {
         // Core numbers far below the degree of the middle: M has eigenvalues up to 3, the published
         // bound is 1/9.
         let r = full(&star(10), Centrality::CORE);
         let wrong = row(&r, "max |lambda(M)| <= min v/deg");
-        assert!(!wrong.holds && wrong.source == Source::Thesis);
+        assert!(!wrong.holds && wrong.source == Source::Published);
         assert!((wrong.lhs - 3.0).abs() < 1e-13 && (wrong.rhs - 1.0 / 9.0).abs() < 1e-13);
         for seed in 0..12 {
             for centrality in Centrality::ALL {
@@ -761,7 +761,9 @@ mod tests {
                     let moments = r.moments.unwrap();
                     assert!((r.mean_of_eigenvalues.unwrap() - moments.mean).abs() < 1e-12);
                     assert!(
-                        (r.deviation_of_eigenvalues.unwrap() - moments.deviation).abs() < 1e-12
+                        (r.standard_deviation_of_eigenvalues.unwrap() - moments.standard_deviation)
+                            .abs()
+                            < 1e-12
                     );
                 }
             }
@@ -835,7 +837,7 @@ mod tests {
                 none.moments,
                 none.gap.num_components,
                 none.gap.laplacian,
-                none.gap.thesis
+                none.gap.published
             ),
             (None, 0, None, None)
         );
@@ -850,7 +852,7 @@ mod tests {
                 one.gap.laplacian,
                 one.random_walk_gap,
                 one.bound.value,
-                one.bound.thesis
+                one.bound.published
             ),
             (None, None, 0.0, None)
         );

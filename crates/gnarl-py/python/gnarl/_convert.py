@@ -56,7 +56,7 @@ def to_whole(value: Any, what: str) -> NDArray[Any]:
 
 
 def to_items(value: Any, count: int, what: str) -> NDArray[np.int64]:
-    """Returns the indices that a mask, a slice or indices of ``count`` items select."""
+    """Returns the indices that a mask, a slice or indices of ``count`` nodes or graphs select."""
     if isinstance(value, slice):
         return np.arange(count, dtype=np.int64)[value]
     if isinstance(value, range):
@@ -66,13 +66,13 @@ def to_items(value: Any, count: int, what: str) -> NDArray[np.int64]:
         raise ValueError(f"{what}: has shape {array.shape}; one row of a mask or of indices is needed")
     if array.dtype == np.bool_:
         if len(array) != count:
-            raise ValueError(f"{what}: a mask of {len(array)} for {count} items")
+            raise ValueError(f"{what}: a mask of {len(array)} for {count} nodes or graphs")
         return np.flatnonzero(array).astype(np.int64)
     items = to_whole(array, what).astype(np.int64)
     wrong = np.flatnonzero((items < 0) | (items >= count))
     if len(wrong):
         at = int(wrong[0])
-        raise ValueError(f"{what}: entry {at} is {items[at]}; there are {count} items")
+        raise ValueError(f"{what}: entry {at} is {items[at]}; there are {count} nodes or graphs")
     return items
 
 
@@ -100,7 +100,7 @@ def to_scores(value: Any) -> NDArray[np.float32]:
 
 
 def _has_class(numbers: NDArray[Any]) -> NDArray[np.bool_]:
-    """Returns a mask of labelled items: -1 means unlabelled, unless -1 and 1 are the only values and thus two classes."""
+    """Returns a mask of labelled nodes or graphs: -1 means unlabelled, unless -1 and 1 are the only values and thus two classes."""
     without = np.asarray(numbers == -1)
     if without.any() and (without | (numbers == 1)).all() and not without.all():
         return np.ones(len(numbers), dtype=bool)
@@ -113,7 +113,7 @@ def to_codes(y: Any, what: str = "y") -> tuple[NDArray[np.int64], NDArray[Any]]:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(f"{what}: has shape {array.shape}; one class for each item is needed")
+        raise ValueError(f"{what}: has shape {array.shape}; one class for each node or graph is needed")
     if array.dtype.kind == "f":
         known = ~np.isnan(array)
         whole = array[known]

@@ -108,8 +108,8 @@ def _summary(report: dict[str, Any]) -> list[str]:
         of = [trial for trial in trials if trial["setting"] == setting]
         found = [(trial["value"], trial.get("val_accuracy")) for trial in of]
         words = ", ".join(f"{value} {'diverged' if accuracy is None else f'{accuracy:.1f} %'}" for value, accuracy in found)
-        lines.append(f"{setting} selected on validation items: {words}")
-    limit = report.get("trusted")
+        lines.append(f"{setting} selected on validation data: {words}")
+    limit = report.get("tested_limit")
     if limit is not None:
         lines.append(f"the assumption of the inference rule held up to a perturbation of {limit:.2f}")
     if report.get("interrupted"):
@@ -740,12 +740,12 @@ def _accuracy(predictions: NDArray[Any], codes: Any, classes: NDArray[Any], y: A
     if y is not None:
         codes, classes = to_codes(y)
         if len(codes) != len(predictions):
-            raise ValueError(f"y: {len(codes)} classes for {len(predictions)} items")
+            raise ValueError(f"y: {len(codes)} classes for {len(predictions)} predictions")
     elif codes is None:
         raise ValueError("score: there are no classes to compare with; pass y")
     items = items[codes[items] >= 0]
     if not len(items):
-        raise ValueError("score: none of these items has a class")
+        raise ValueError("score: none of these nodes or graphs has a class")
     truth = np.asarray(class_names(classes), dtype=object)[codes[items]]
     predicted = np.asarray(class_names(predictions[items]), dtype=object)
     return float(np.mean(truth == predicted))

@@ -176,7 +176,6 @@ impl HeadedModel for TrainedNodes<'_> {
 #[non_exhaustive]
 pub struct SampleReport {
     /// Number of sampled vectors.
-    #[serde(rename = "drawn")]
     pub sampled: usize,
     /// Number of sampled vectors that were trained on.
     pub kept: usize,

@@ -26,7 +26,7 @@ pub struct FitReport {
     pub trials: Vec<Trial>,
     /// Tested limit of the inference, if it tests its own assumption
     /// ([`FittedInference::tested_limit`](gnarl_robust::inference::FittedInference::tested_limit)).
-    #[serde(rename = "trusted", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tested_limit: Option<f64>,
     /// Report of the fresh head, if the augmentation trained one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ pub struct FreshHeadReport {
     /// Seconds for vectors and training of the head, without the control.
     pub seconds: f64,
     /// Report of the sampled vectors, if vectors were sampled.
-    #[serde(rename = "drawn", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sampled: Option<SampleReport>,
 }
 

@@ -45,7 +45,7 @@ pub struct DatasetSummary {
     /// The task: node or graph classification.
     pub task: Task,
     /// Number of nodes, or of graphs.
-    pub items: usize,
+    pub size: usize,
     /// Number of edges of the graph, or of all graphs together.
     pub edges: usize,
     /// Mean degree of a node.
@@ -97,7 +97,7 @@ impl DatasetSummary {
             .map_or((0, 0), |(c, n)| (c, *n));
         Self {
             task: content.task(),
-            items: content.num_items(),
+            size: content.num_items(),
             edges,
             mean_degree: 2.0 * edges as f64 / nodes.max(1) as f64,
             max_degree: degrees().max().unwrap_or(0),
@@ -136,7 +136,6 @@ pub struct TriedChoice {
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The accuracy of the choice.
-    #[serde(rename = "judged")]
     Evaluated(Evaluated),
     /// The reason why the choice is refused.
     Refused(String),
@@ -198,10 +197,8 @@ impl TriedChoice {
 #[non_exhaustive]
 pub struct Advice {
     /// The summary of the dataset.
-    #[serde(rename = "looks")]
     pub summary: DatasetSummary,
     /// Number of evaluated nodes or graphs, each once in every fit that held it back.
-    #[serde(rename = "judged_items")]
     pub evaluated_items: usize,
     /// Number of parts that were held back in turn.
     pub parts: usize,

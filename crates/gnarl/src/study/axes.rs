@@ -171,7 +171,6 @@ fn name(switched: &[Switched]) -> String {
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Accuracies on the test nodes or graphs.
-    #[serde(rename = "judged")]
     Evaluated(Evaluated),
     /// The reason why the combination is refused.
     Refused(String),

@@ -22,7 +22,6 @@ pub struct Portrait {
     /// The predicted class of every node.
     pub predicted: Vec<u32>,
     /// Probability of the predicted class, from 0 to 1.
-    #[serde(rename = "sure")]
     pub confidence: Vec<f32>,
     /// Difference to the probability of the next class, from 0 to 1.
     pub margin: Vec<f32>,

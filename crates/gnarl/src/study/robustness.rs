@@ -128,13 +128,11 @@ pub struct BoundReport {
     pub sound: f64,
     /// The published formula, which may be too small ([Abbahaddou et al.
     /// 2024](https://arxiv.org/abs/2404.17947)).
-    #[serde(rename = "thesis", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<f64>,
     /// Largest distance of a sample.
-    #[serde(rename = "seen")]
     pub largest_sampled: f64,
     /// True if a sample of some run exceeded the published formula.
-    #[serde(rename = "thesis_exceeded")]
     pub published_exceeded: bool,
 }
 

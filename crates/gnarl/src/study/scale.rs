@@ -137,9 +137,9 @@ pub struct ScalePlan {
     /// Bytes of the graph's folder.
     pub disk_bytes: f64,
     /// GCN on the whole graph.
-    pub whole: TrainingCost,
+    pub full_batch: TrainingCost,
     /// GraphSAGE on sampled neighbourhoods.
-    pub sampled: TrainingCost,
+    pub mini_batch: TrainingCost,
     /// Sampled neighbourhoods with so many workers, each on its own machine.
     pub workers: Vec<(usize, TrainingCost)>,
 }
@@ -149,9 +149,9 @@ pub struct ScalePlan {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Speed {
     /// Speed on the whole graph.
-    pub whole: f64,
+    pub full_batch: f64,
     /// Speed on sampled neighbourhoods.
-    pub sampled: f64,
+    pub mini_batch: f64,
 }
 
 impl Speed {
@@ -194,10 +194,13 @@ impl Speed {
         let mut sampled = Model::new(Backbone::SAGE);
         (sampled.training.batch_nodes, sampled.training.fanout) = (Some(1024), Some(fanout));
         let start = Instant::now();
-        let whole = size.whole_work() / epoch_seconds(Model::new(Backbone::GCN))?.max(1e-6);
-        let sampled = size.sampled_work() / epoch_seconds(sampled)?.max(1e-6);
+        let full_batch = size.whole_work() / epoch_seconds(Model::new(Backbone::GCN))?.max(1e-6);
+        let mini_batch = size.sampled_work() / epoch_seconds(sampled)?.max(1e-6);
         debug_assert!(start.elapsed().as_secs() < 600);
-        Ok(Self { whole, sampled })
+        Ok(Self {
+            full_batch,
+            mini_batch,
+        })
     }
 }
 
@@ -205,28 +208,28 @@ impl ScalePlan {
     /// Computes memory and time of a size at this speed, alone and with these numbers of workers.
     #[must_use]
     pub fn new(size: Size, speed: Speed, workers: &[usize]) -> Self {
-        let whole = TrainingCost {
+        let full_batch = TrainingCost {
             bytes: size.whole_bytes(),
-            epoch_seconds: size.whole_work() / speed.whole,
+            epoch_seconds: size.whole_work() / speed.full_batch,
         };
-        let sampled = TrainingCost {
+        let mini_batch = TrainingCost {
             bytes: size.sampled_bytes(),
-            epoch_seconds: size.sampled_work() / speed.sampled,
+            epoch_seconds: size.sampled_work() / speed.mini_batch,
         };
         let shared = |&count: &usize| {
             (
                 count,
                 TrainingCost {
-                    bytes: sampled.bytes,
-                    epoch_seconds: sampled.epoch_seconds / count.max(1) as f64,
+                    bytes: mini_batch.bytes,
+                    epoch_seconds: mini_batch.epoch_seconds / count.max(1) as f64,
                 },
             )
         };
         let workers = workers.iter().map(shared).collect();
         Self {
             disk_bytes: size.disk_bytes(),
-            whole,
-            sampled,
+            full_batch,
+            mini_batch,
             workers,
             size,
         }
@@ -286,8 +289,8 @@ mod tests {
     #[test]
     fn larger_graphs_take_more_and_workers_share_the_time() {
         let speed = Speed {
-            whole: 1e9,
-            sampled: 1e8,
+            full_batch: 1e9,
+            mini_batch: 1e8,
         };
         let plan = ScalePlan::new(size(), speed, &[1, 4]);
         let wide = ScalePlan::new(
@@ -308,16 +311,16 @@ mod tests {
         );
         for larger in [&wide, &long] {
             assert!(
-                larger.whole.bytes > plan.whole.bytes
-                    && larger.whole.epoch_seconds > plan.whole.epoch_seconds
+                larger.full_batch.bytes > plan.full_batch.bytes
+                    && larger.full_batch.epoch_seconds > plan.full_batch.epoch_seconds
             );
             assert!(larger.disk_bytes > plan.disk_bytes);
         }
-        assert!(plan.sampled.bytes < plan.whole.bytes);
+        assert!(plan.mini_batch.bytes < plan.full_batch.bytes);
         assert_eq!(
             plan.workers[1].1.epoch_seconds * 4.0,
             plan.workers[0].1.epoch_seconds
         );
-        assert!(Speed::measured().unwrap().whole > 0.0);
+        assert!(Speed::measured().unwrap().full_batch > 0.0);
     }
 }

@@ -548,7 +548,7 @@ pub struct InferenceReport {
     pub minus_plain: PairedDifference,
     /// Number of runs whose inference rule failed its own test on the training graph and falls back
     /// to a plain forward pass.
-    #[serde(rename = "untrusted_runs", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback_runs: Option<usize>,
 }
 
@@ -803,7 +803,6 @@ pub struct AugmentationReport {
 #[non_exhaustive]
 pub struct LatentDistance {
     /// Distance from sampled to original vectors.
-    #[serde(rename = "drawn")]
     pub sampled: Accuracy,
     /// Distance among original vectors.
     pub original: Accuracy,

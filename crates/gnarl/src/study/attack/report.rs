@@ -101,7 +101,7 @@ pub struct DefendedRun {
     pub attacked_accuracy: f64,
     /// The largest perturbation at which the inference rule improved predictions in its own test on
     /// the training graph; 0 if it failed there, `None` for a rule without such a test.
-    #[serde(rename = "trusted", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tested_limit: Option<f64>,
     /// Seconds of the two inferences.
     pub seconds: f64,

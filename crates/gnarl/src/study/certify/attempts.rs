@@ -62,8 +62,8 @@ pub(super) fn attempts(
     if certified.is_empty() {
         return Ok(Some(Attempts {
             method,
-            made: 0,
-            broken: 0,
+            attacks: 0,
+            violations: 0,
         }));
     }
     let network = nodes.network()?;
@@ -87,12 +87,12 @@ pub(super) fn attempts(
         .into_par_iter()
         .map(one)
         .collect::<Result<Vec<_>>>()?;
-    let made = found.iter().flatten().count();
-    let broken = found.iter().flatten().filter(|broken| **broken).count();
+    let attacks = found.iter().flatten().count();
+    let violations = found.iter().flatten().filter(|broke| **broke).count();
     Ok(Some(Attempts {
         method,
-        made,
-        broken,
+        attacks,
+        violations,
     }))
 }
 
@@ -404,10 +404,10 @@ mod tests {
             };
             let tried = try_all(&known);
             assert!(
-                tried.broken == 0 && (tried.made == 120 || tried.made == 0),
+                tried.violations == 0 && (tried.attacks == 120 || tried.attacks == 0),
                 "{certificate:?}: {tried:?}"
             );
-            stood += usize::from(tried.made > 0);
+            stood += usize::from(tried.attacks > 0);
             let stretched: Vec<CertifiedNode> = known
                 .iter()
                 .map(|node| CertifiedNode {
@@ -416,7 +416,7 @@ mod tests {
                 })
                 .collect();
             let tried = try_all(&stretched);
-            assert!(tried.broken > 0, "{certificate:?}: {tried:?}");
+            assert!(tried.violations > 0, "{certificate:?}: {tried:?}");
         }
         assert!(stood >= 4, "too little was certified to be tried");
     }

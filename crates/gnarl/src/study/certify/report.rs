@@ -44,7 +44,6 @@ pub struct CertifyReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test_accuracy: Option<Accuracy>,
     /// Number of test nodes, or test graphs.
-    #[serde(rename = "judged")]
     pub evaluated: usize,
     /// The median L2 norm of a node's features, as the network takes them.
     pub median_norm: f64,
@@ -148,7 +147,7 @@ impl CertifyReport {
             Content::Graph(graph) => ("node", graph.labels()),
             Content::Graphs(set) => ("graph", Some(set.labels())),
         };
-        let mut text = format!("method,{kind},class,right,radius,deletions\n");
+        let mut text = format!("method,{kind},class,correct,radius,deletions\n");
         let class = |class: usize| {
             labels.map_or_else(|| class.to_string(), |labels| labels.name(class as u32))
         };

@@ -115,9 +115,9 @@ pub struct Attempts {
     /// The name of the certificate.
     pub method: &'static str,
     /// Number of attacks: 0 if no node is certified.
-    pub made: usize,
+    pub attacks: usize,
     /// Number of attacks that changed a class, which no sound certificate allows.
-    pub broken: usize,
+    pub violations: usize,
 }
 
 /// The result of a study.
