@@ -32,7 +32,7 @@ def cells(limit):
 def run(program, table, kept, cell, folder):
     """Returns the figures of a cell, run anew."""
     command = [program, "reproduce", table, "--columns", cell["column"], "--rows", cell["row"], "--recipe", cell["recipe"],
-               "--runs", str(len(cell["runs"])), "--seed", str(kept["seed"]), "--out", folder, "--results", f"{folder}/results", "--json"]
+               "--runs", str(kept["runs"]), "--seed", str(kept["seed"]), "--out", folder, "--results", f"{folder}/results", "--json"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         return done.stderr.strip()

@@ -390,3 +390,43 @@ fn the_protocol_selects_training_nodes() {
         assert_eq!(report["train_size"], training, "{protocol}");
     }
 }
+
+/// The files were written by gnarl when all networks shared one list of settings, most of them
+/// without a value; the tables are that program's own predictions.
+#[test]
+fn models_saved_before_networks_had_settings_of_their_own_predict_as_they_did() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/saved_models");
+    let files = std::fs::read_dir(folder).unwrap();
+    let files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    let models = files
+        .iter()
+        .filter(|file| file.extension().unwrap() == "safetensors");
+    let dir = tempfile::tempdir().unwrap();
+    let output = dir.path().join("now.csv");
+    let mut count = 0;
+    for model in models {
+        let load = ["predict", "--load", model.to_str().unwrap()];
+        let data = ["--data", "karate", "--output", output.to_str().unwrap()];
+        text(&[&load[..], &data].concat());
+        let (then, now) = (table(&model.with_extension("csv")), table(&output));
+        assert_eq!(then.len(), now.len(), "{}", model.display());
+        for (then, now) in then.iter().zip(&now) {
+            let (then, now) = (then.split(','), now.split(','));
+            for (column, (then, now)) in then.zip(now).enumerate() {
+                // Probabilities follow the node and its class.
+                let is_same = match (then.parse::<f32>(), now.parse::<f32>()) {
+                    (Ok(then), Ok(now)) if column > 1 => (then - now).abs() < 1e-6,
+                    _ => then == now,
+                };
+                assert!(is_same, "{}: {then}, now {now}", model.display());
+            }
+        }
+        count += 1;
+    }
+    assert_eq!(count, 7);
+}
+
+fn table(file: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(file).unwrap();
+    text.lines().map(str::to_string).collect()
+}

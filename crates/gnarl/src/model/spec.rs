@@ -1,9 +1,10 @@
 //! Models as TOML files, with every open option left out.
 
-use gnarl_graph::Error;
+use gnarl_graph::settings::{ChoiceInfo, Setting};
+use gnarl_graph::{Error, Result};
+use gnarl_nn::networks::Backbone;
 
 use super::Model;
-use gnarl_graph::Result;
 
 impl Model {
     /// Returns the model as TOML.
@@ -60,29 +61,34 @@ pub(super) fn modernise(model: &mut serde_json::Value) -> bool {
     let Some(name) = model["backbone"].as_str().map(str::to_string) else {
         return false;
     };
-    let Ok(backbone) = name.parse::<gnarl_nn::networks::Backbone>() else {
+    let Ok(backbone) = name.parse::<Backbone>() else {
         return false;
     };
     let Some(network) = model.get_mut("network").and_then(Value::as_object_mut) else {
         return false;
     };
-    let settings = backbone.info().settings;
-    let names = settings
-        .iter()
-        .flat_map(|s| [Some(s.name), s.was])
-        .flatten();
     let mut own = serde_json::Map::new();
-    for name in names {
+    for name in names(&backbone.info()) {
         if let Some(value) = network.remove(name).filter(|value| !value.is_null()) {
             own.insert(name.to_string(), value);
         }
     }
-    if own.is_empty() {
-        return false;
+    // Settings of other networks were stored without a value.
+    let others: Vec<&str> = Backbone::LIST.iter().flat_map(names).collect();
+    let count = network.len();
+    network.retain(|name, value| !(value.is_null() && others.contains(&name.as_str())));
+    let is_changed = network.len() < count || !own.is_empty();
+    if !own.is_empty() {
+        own.insert(gnarl_graph::settings::KIND.into(), name.into());
+        model["backbone"] = Value::Object(own);
     }
-    own.insert(gnarl_graph::settings::KIND.into(), name.into());
-    model["backbone"] = Value::Object(own);
-    true
+    is_changed
+}
+
+/// Returns the names of a network's settings, the earlier ones too.
+fn names(info: &ChoiceInfo) -> impl Iterator<Item = &'static str> + use<> {
+    let both = |s: &'static Setting| [Some(s.name), s.was];
+    info.settings.iter().flat_map(both).flatten()
 }
 
 /// Removes null values, which TOML cannot express.
@@ -113,7 +119,6 @@ mod tests {
     use crate::augment::{Augment, DropEdge};
     use gnarl_graph::centrality::Centrality;
     use gnarl_nn::depth::Exits;
-    use gnarl_nn::networks::Backbone;
     use gnarl_nn::operator::Cgso;
 
     #[test]
