@@ -929,7 +929,8 @@ fn a_cell_of_a_table_is_the_result_of_train() {
             assert_eq!(work[key], config[key], "{table:?}: {key}");
         }
         // Results name the default operator as they did when they were stored.
-        let model = |value: &Value| serde_json::from_value::<gnarl::Model>(value.clone()).unwrap();
+        let model =
+            |value: &Value| serde_json::from_value::<gnarl::model::Model>(value.clone()).unwrap();
         assert_eq!(model(&work["model"]), model(&config["model"]), "{table:?}");
     }
     let times = words("reproduce complexity --columns mutag --rows DropEdge --runs 1");
