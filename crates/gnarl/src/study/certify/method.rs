@@ -221,7 +221,12 @@ impl Certificate {
         let others = Self::names_of(|other| {
             other.method().targets().contains(target) && other.unmet(plan).is_none()
         });
-        let what = format!("{self} covers {why}; {others} covers this model");
+        let remedy = match others.as_str() {
+            "" => "no certificate covers this model".to_string(),
+            several if several.contains(" and ") => format!("{several} cover this model"),
+            one => format!("{one} covers this model"),
+        };
+        let what = format!("{self} covers {why}; {remedy}");
         Err(Error::unsupported("method", what))
     }
 
